@@ -1,0 +1,275 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Meter is one scope of spending: a tenant, a run, a tool call. Meters nest; a
+// call is reserved in all scopes above it or in none. A Meter is safe for
+// concurrent use. The nil Meter refuses everything.
+type Meter struct {
+	mu     *sync.Mutex // one for a whole tree of meters
+	path   string
+	parent *Meter
+	from   *Hold // the hold that this meter spends; nil for an ordinary scope
+
+	usd           Amount
+	tokens        int64
+	calls         int
+	subs          map[string]*sub_
+	allowUnpriced bool
+
+	spent, held Spend
+	rows        Ledger
+	closed      bool
+}
+
+// sub_ is what one name has taken of a meter.
+type sub_ struct {
+	usd, spent, held   Amount
+	calls, made, limit int
+}
+
+// NewMeter makes the outermost scope. Zero fields of b other than USD do not
+// bound it; the error is an *InvalidError.
+func NewMeter(name string, b Budget) (*Meter, error) {
+	return newMeter(new(sync.Mutex), nil, name, b)
+}
+
+// Child makes a scope within m: what it spends, m spends.
+func (m *Meter) Child(name string, b Budget) (*Meter, error) {
+	if m == nil {
+		return nil, ErrNoMeter
+	}
+	return newMeter(m.mu, m, m.path+"/"+name, b)
+}
+
+func newMeter(mu *sync.Mutex, parent *Meter, path string, b Budget) (*Meter, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	m := &Meter{mu: mu, parent: parent, path: path, usd: b.USD.amount(DefaultUSD),
+		tokens: unlimited.Tokens, calls: unlimited.Calls, allowUnpriced: b.AllowUnpriced}
+	if b.Tokens > 0 {
+		m.tokens = b.Tokens
+	}
+	if b.Calls > 0 {
+		m.calls = b.Calls
+	}
+	for name, s := range b.PerName {
+		if m.subs == nil {
+			m.subs = make(map[string]*sub_, len(b.PerName))
+		}
+		u := &sub_{usd: s.USD.amount(MaxAmount), limit: unlimited.Calls}
+		if s.Calls > 0 {
+			u.limit = s.Calls
+		}
+		m.subs[name] = u
+	}
+	return m, nil
+}
+
+// Name is the path of the scope, as in ledger rows: "tenant:42/run-1".
+func (m *Meter) Name() string {
+	if m == nil {
+		return ""
+	}
+	return m.path
+}
+
+// Spent is what m and the scopes within it have been charged.
+func (m *Meter) Spent() Spend {
+	if m == nil {
+		return Spend{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spent
+}
+
+// Left is what may still be reserved here: limit − spent − held, over m and all
+// scopes above. What is not bounded is at the largest value of its type.
+func (m *Meter) Left() Spend {
+	if m == nil {
+		return Spend{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.left()
+}
+
+func (m *Meter) left() Spend {
+	s := unlimited
+	for ; m != nil; m = m.parent {
+		s.USD = min(s.USD, m.leftUSD())
+		s.Tokens = min(s.Tokens, m.leftTokens())
+		s.Calls = min(s.Calls, m.leftCalls())
+		if m.closed {
+			return Spend{}
+		}
+		if m.from != nil {
+			break // already held in the scopes above
+		}
+	}
+	return s
+}
+
+func (m *Meter) leftUSD() Amount {
+	if m.usd == MaxAmount {
+		return MaxAmount
+	}
+	return sub(m.usd, add(m.spent.USD, m.held.USD))
+}
+
+func (m *Meter) leftTokens() int64 {
+	if m.tokens == unlimited.Tokens {
+		return m.tokens
+	}
+	return sub(m.tokens, add(m.spent.Tokens, m.held.Tokens))
+}
+
+func (m *Meter) leftCalls() int {
+	if m.calls == unlimited.Calls {
+		return m.calls
+	}
+	return sub(m.calls, add(m.spent.Calls, m.held.Calls))
+}
+
+// Ledger returns a copy of the rows of m and all scopes within it, in the order
+// in which they were settled.
+func (m *Meter) Ledger() Ledger { return m.LedgerSince(0) }
+
+// LedgerSince is Ledger without its first n rows.
+func (m *Meter) LedgerSince(n int) Ledger {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n >= len(m.rows) {
+		return nil
+	}
+	return slices.Clone(m.rows[n:])
+}
+
+// Drain returns the rows and forgets them; what was spent stays counted. It
+// keeps the memory of a scope that lives long, such as a tenant's, in bounds.
+func (m *Meter) Drain() Ledger {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rows := m.rows
+	m.rows = nil
+	return rows
+}
+
+// Close refuses later reservations, here and in the scopes within. Calls that
+// hold something may still settle. It returns what was spent.
+func (m *Meter) Close() Spend {
+	if m == nil {
+		return Spend{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return m.spent
+}
+
+// Row is one line of the bill: one attempt to call one model or priced tool.
+type Row struct {
+	ID           string        `json:"id,omitempty"`   // of the call
+	Scope        string        `json:"scope"`          // path of the meter
+	Call         string        `json:"call,omitempty"` // id of the tool call within which it happened
+	Name         string        `json:"name"`           // model or tool
+	Usage        Usage         `json:"usage"`
+	USD          Amount        `json:"usd"`
+	Held         Amount        `json:"held"`                   // what had been set aside
+	Over         Amount        `json:"over,omitempty"`         // charged beyond Held: the provider broke its word
+	Basis        Basis         `json:"basis"`                  // where USD comes from
+	Inconsistent bool          `json:"inconsistent,omitempty"` // the usage contradicts itself and was clamped
+	Start        time.Time     `json:"start"`
+	Took         time.Duration `json:"took"`          // nanoseconds in JSON
+	Err          string        `json:"err,omitempty"` // why the call failed
+}
+
+// Ledger is a list of rows.
+type Ledger []Row
+
+// Total sums the rows. Calls is the number of rows, Time the sum of what they
+// took.
+func (l Ledger) Total() Spend {
+	var s Spend
+	for i := range l {
+		r := &l[i]
+		s = s.Add(Spend{USD: r.USD, Tokens: r.Usage.Tokens(), Calls: 1, Time: r.Took, GPU: r.Usage.GPU})
+		if r.Basis == Unpriced {
+			s.Unpriced++
+		}
+	}
+	return s
+}
+
+type contextKey struct{}
+
+// NewContext returns a context that carries m: a budget travels like a
+// deadline. Runs and metered models below it spend from m.
+func NewContext(ctx context.Context, m *Meter) context.Context {
+	return context.WithValue(ctx, contextKey{}, m)
+}
+
+// FromContext returns the meter that ctx carries, or nil.
+func FromContext(ctx context.Context) *Meter {
+	m, _ := ctx.Value(contextKey{}).(*Meter)
+	return m
+}
+
+var (
+	// ErrExceeded is what every *ExceededError is.
+	ErrExceeded = errors.New("cost: budget exceeded")
+	// ErrNoMeter means that a metered call found no meter in its context.
+	ErrNoMeter = errors.New("cost: no meter in the context: make the call within a run, or put one there with cost.NewContext")
+	// ErrClosed means that the meter was closed, for instance because its run
+	// has ended.
+	ErrClosed = errors.New("cost: the meter is closed: its run or call has ended")
+	// ErrSettled means that a hold had already been settled or released.
+	ErrSettled = errors.New("cost: the hold was settled before")
+)
+
+// ExceededError is a reservation that did not fit.
+type ExceededError struct {
+	Scope string // path of the meter that refused
+	Unit  string // "USD", "tokens" or "calls"
+	Name  string // model or tool
+	Sub   bool   // the limit is Budget.PerName[Name]
+	Limit Spend
+	Spent Spend
+	Held  Spend
+	Need  Spend // the call's Floor
+}
+
+func (e *ExceededError) Error() string {
+	limit, spent, held, need := e.Limit.USD.String(), e.Spent.USD.String(), e.Held.USD.String(), e.Need.USD.String()
+	switch e.Unit {
+	case "tokens":
+		limit, spent, held, need = fmt.Sprint(e.Limit.Tokens), fmt.Sprint(e.Spent.Tokens), fmt.Sprint(e.Held.Tokens), fmt.Sprint(e.Need.Tokens)
+	case "calls":
+		limit, spent, held, need = fmt.Sprint(e.Limit.Calls), fmt.Sprint(e.Spent.Calls), fmt.Sprint(e.Held.Calls), fmt.Sprint(e.Need.Calls)
+	}
+	field := "Budget." + strings.ToUpper(e.Unit[:1]) + e.Unit[1:]
+	if e.Sub {
+		field = fmt.Sprintf("Budget.PerName[%q]", e.Name)
+	}
+	return fmt.Sprintf("%v: %s needs at least %s %s, and of %s in %q %s are spent and %s held: raise %s or allow something cheaper",
+		ErrExceeded, e.Name, need, e.Unit, limit, e.Scope, spent, held, field)
+}
+
+// Is makes errors.Is(err, ErrExceeded) true.
+func (e *ExceededError) Is(target error) bool { return target == ErrExceeded }
