@@ -18,6 +18,7 @@ type Hold struct {
 	granted Spend
 	rem     Spend // of granted, what its own meter has not spent
 	own     *Meter
+	charged Spend // by Settle
 	start   time.Time
 	row     Row
 	done    bool
@@ -89,19 +90,44 @@ func share(want, left, all int64) int64 {
 	return int64(q)
 }
 
-// admit sets aside e's Floor, or says which scope refuses it.
-func (m *Meter) admit(e *Estimate) (*Hold, error) {
+// Check says whether Reserve would admit e if the hold free (which may be nil)
+// were released first. Nothing is set aside.
+func (m *Meter) Check(e Estimate, free *Hold) error {
+	if m == nil {
+		return ErrNoMeter
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if free == nil || free.done {
+		return m.refuse(&e)
+	}
+	held := free.rem
+	held.Calls = free.granted.Calls
+	free.take(held)
+	free.uncount()
+	err := m.refuse(&e)
+	for s := free.m; s != nil; s = s.parent {
+		if u := s.subs[free.name]; u != nil {
+			u.made++
+		}
+	}
+	free.hold(held)
+	return err
+}
+
+// refuse says which scope has no room for e's Floor, or nil.
+func (m *Meter) refuse(e *Estimate) error {
 	need := e.Floor
 	if need.USD < 0 || need.Tokens < 0 || need.Calls < 0 || e.Worst.USD < 0 || e.Worst.Tokens < 0 {
-		return nil, &InvalidError{Field: "Estimate of " + e.Name, Value: fmt.Sprintf("%v to %v", need.USD, e.Worst.USD), Fix: "estimate zero or more"}
+		return &InvalidError{Field: "Estimate of " + e.Name, Value: fmt.Sprintf("%v to %v", need.USD, e.Worst.USD), Fix: "estimate zero or more"}
 	}
 	bounded := true // until a scope whose money is already held above
 	for s := m; s != nil; s = s.parent {
 		if s.closed {
-			return nil, fmt.Errorf("%w (%s, for %s)", ErrClosed, s.path, e.Name)
+			return fmt.Errorf("%w (%s, for %s)", ErrClosed, s.path, e.Name)
 		}
 		if !e.Priced && !s.allowUnpriced {
-			return nil, fmt.Errorf("%w: %s: state its Price (cost.Free() if it costs nothing), or set Budget.AllowUnpriced", ErrUnpriced, e.Name)
+			return fmt.Errorf("%w: %s: state its Price (cost.Free() if it costs nothing), or set Budget.AllowUnpriced", ErrUnpriced, e.Name)
 		}
 		if bounded {
 			unit := ""
@@ -114,7 +140,7 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 				unit = "calls"
 			}
 			if unit != "" {
-				return nil, &ExceededError{Scope: s.path, Unit: unit, Name: e.Name, Need: need, Spent: s.spent, Held: s.held,
+				return &ExceededError{Scope: s.path, Unit: unit, Name: e.Name, Need: need, Spent: s.spent, Held: s.held,
 					Limit: Spend{USD: s.usd, Tokens: s.tokens, Calls: s.calls}}
 			}
 			bounded = s.from == nil
@@ -128,11 +154,20 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 				unit = "calls"
 			}
 			if unit != "" {
-				return nil, &ExceededError{Scope: s.path, Unit: unit, Name: e.Name, Sub: true, Need: Spend{USD: need.USD, Tokens: need.Tokens, Calls: 1},
+				return &ExceededError{Scope: s.path, Unit: unit, Name: e.Name, Sub: true, Need: Spend{USD: need.USD, Tokens: need.Tokens, Calls: 1},
 					Spent: Spend{USD: u.spent, Calls: u.made}, Held: Spend{USD: u.held}, Limit: Spend{USD: u.usd, Calls: u.limit}}
 			}
 		}
 	}
+	return nil
+}
+
+// admit sets aside e's Floor.
+func (m *Meter) admit(e *Estimate) (*Hold, error) {
+	if err := m.refuse(e); err != nil {
+		return nil, err
+	}
+	need := e.Floor
 	h := &Hold{m: m, name: e.Name, id: e.ID, floor: e.Floor, priced: e.Priced, start: time.Now()}
 	h.add(Spend{USD: need.USD, Tokens: need.Tokens, Calls: need.Calls})
 	for s := m; s != nil; s = s.parent {
@@ -161,10 +196,15 @@ func (h *Hold) grow(more Spend) {
 	h.add(more)
 }
 
-// add moves more into the hold, in every scope that counts it.
+// add moves more into the hold.
 func (h *Hold) add(more Spend) {
 	h.granted = h.granted.Add(more)
 	h.rem = h.rem.Add(more)
+	h.hold(more)
+}
+
+// hold is the inverse of take: it sets more aside in every scope that counts it.
+func (h *Hold) hold(more Spend) {
 	for s := h.m; s != nil; s = s.parent {
 		s.held = s.held.Add(more)
 		if s.from != nil {
@@ -183,6 +223,18 @@ func (h *Hold) Granted() Spend {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	return h.granted
+}
+
+// Spent is what the call has been charged so far: through the hold's Meter, and
+// by Settle.
+func (h *Hold) Spent() Spend {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	var s Spend
+	if h.own != nil {
+		s = h.own.spent
+	}
+	return s.Add(h.charged)
 }
 
 // Meter returns a meter that may spend what is held, and nothing else; calls
@@ -305,7 +357,7 @@ func (h *Hold) charge(r Row) {
 		spent.Unpriced = 1
 	}
 	h.end(spent)
-	h.row = r
+	h.row, h.charged = r, Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
 	for s := h.m; s != nil; s = s.parent {
 		if s.from == nil {
 			s.rows = append(s.rows, r)

@@ -69,6 +69,19 @@ type ToolCall struct {
 	Args json.RawMessage `json:"args,omitempty"` // as the model wrote them: maybe not JSON
 }
 
+// MarshalJSON writes arguments that are not JSON as a string.
+func (c ToolCall) MarshalJSON() ([]byte, error) {
+	type plain ToolCall
+	if len(c.Args) > 0 && !json.Valid(c.Args) {
+		text, err := json.Marshal(string(c.Args))
+		if err != nil {
+			return nil, err
+		}
+		c.Args = text
+	}
+	return json.Marshal(plain(c))
+}
+
 // ToolDef describes a tool to a model.
 type ToolDef struct {
 	Name        string          `json:"name"`

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -32,6 +33,33 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// errorJSON is an Error in a trajectory: the cause keeps its text only.
+type errorJSON struct {
+	Tool   string `json:"tool"`
+	CallID string `json:"call_id,omitempty"`
+	Kind   Kind   `json:"kind"`
+	Err    string `json:"err"`
+}
+
+// MarshalJSON writes the error with the text of its cause.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	j := errorJSON{Tool: e.Tool, CallID: e.CallID, Kind: e.Kind}
+	if e.Err != nil {
+		j.Err = e.Err.Error()
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Error) UnmarshalJSON(b []byte) error {
+	var j errorJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*e = Error{Tool: j.Tool, CallID: j.CallID, Kind: j.Kind, Err: errors.New(j.Err)}
+	return nil
+}
 
 // ErrDuplicate means that two tools have one name.
 var ErrDuplicate = errors.New("tools: two tools with one name")

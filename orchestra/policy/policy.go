@@ -103,6 +103,20 @@ type Call struct {
 	Writer string          `json:"writer,omitempty"` // expert that writes Args
 }
 
+// MarshalJSON writes arguments that are not JSON as a string, so that a
+// trajectory holds what a model really wrote.
+func (c Call) MarshalJSON() ([]byte, error) {
+	type plain Call
+	if len(c.Args) > 0 && !json.Valid(c.Args) {
+		text, err := json.Marshal(string(c.Args))
+		if err != nil {
+			return nil, err
+		}
+		c.Args = text
+	}
+	return json.Marshal(plain(c))
+}
+
 // Finish ends a run: with Text, with the attempt of that id, or with the newest
 // attempt (those of the same decision's calls included) if both are empty.
 type Finish struct {
@@ -124,7 +138,7 @@ type Outcome struct {
 	ID     string        `json:"id"`
 	Call   Call          `json:"call"`
 	Result tools.Result  `json:"result,omitzero"`
-	Err    *tools.Error  `json:"-"` // nil = the call worked; trajectories hold its text
+	Err    *tools.Error  `json:"err,omitempty"` // nil = the call worked
 	Took   time.Duration `json:"took"`
 	USD    cost.Amount   `json:"usd"` // what the call cost, its models included
 }

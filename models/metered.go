@@ -1,0 +1,154 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+)
+
+// Metered charges every attempt of m to the meter in the context of the call:
+// it reserves the worst case, lowers the output cap to what was granted, and
+// settles what was used. Without a meter it refuses (cost.ErrNoMeter), as it
+// does when the budget does not allow the least that makes sense
+// (cost.ErrExceeded) or the price is unknown (cost.ErrUnpriced). It goes to the
+// leaves of a Composite, and metering twice is metering once.
+//
+// A failed attempt costs nothing if nothing was sent or the server answered
+// with an error status and no usage; a cut stream costs its input and what was
+// delivered; of any other failure nobody knows what was billed, so the whole
+// hold is charged and marked. Models say which it is with *Error.
+func Metered(m Model) Model {
+	switch x := m.(type) {
+	case nil:
+		return nil
+	case *metered:
+		return x
+	case Composite:
+		return x.Map(Metered)
+	}
+	return &metered{m}
+}
+
+type metered struct{ m Model }
+
+func (x *metered) Info() Info    { return x.m.Info() }
+func (x *metered) Unwrap() Model { return x.m }
+
+func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err error) {
+	info := x.m.Info()
+	meter := cost.FromContext(ctx)
+	if meter == nil {
+		return nil, fmt.Errorf("models: %s: %w", info.Name, cost.ErrNoMeter)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	input, exact := inputTokens(x.m, r)
+	e := Estimate(x.m, r)
+	if exact && info.Context > 0 && input >= int64(info.Context) {
+		return nil, &Error{Model: info.Name, Provider: info.Provider, Err: fmt.Errorf("%w: %d tokens of %d leave no room for an answer", ErrContextOverflow, input, info.Context)}
+	}
+	hold, err := meter.Reserve(e)
+	if err != nil {
+		return nil, err
+	}
+	q := *r
+	ctx, cancel := fit(ctx, &q, info, input, e, hold.Granted())
+	defer cancel()
+
+	start := time.Now()
+	settled := false
+	defer func() {
+		if !settled { // the model panicked: nobody knows what was billed
+			hold.Settle(cost.Usage{}, info.Price, errors.New("the model panicked"))
+		}
+	}()
+	resp, err = x.m.Generate(ctx, &q)
+	if err == nil && resp == nil {
+		err = &Error{Model: info.Name, Provider: info.Provider, Sent: true, Err: fmt.Errorf("%w: no response and no error", ErrMalformed)}
+	}
+	if err != nil {
+		resp = nil
+	}
+	u := billed(resp, err, &q)
+	if u.Known || u.USD != nil {
+		if u.Wall == 0 {
+			u.Wall = time.Since(start)
+		}
+		if u.GPU == 0 && !info.Price.GPUHour.IsZero() {
+			u.GPU = u.Wall
+		}
+	}
+	settled = true
+	hold.Settle(u, info.Price, err)
+	return resp, err
+}
+
+// fit lowers the request's output cap, and the time of a call that is priced by
+// time, to what was granted.
+func fit(ctx context.Context, q *Request, info Info, input int64, e cost.Estimate, granted cost.Spend) (context.Context, context.CancelFunc) {
+	most := e.Worst.Tokens - input
+	cancel := context.CancelFunc(func() {})
+	p := info.Price
+	wall := MaxWall
+	if timed := !p.Second.IsZero() || !p.GPUHour.IsZero(); timed {
+		if granted.USD < e.Worst.USD {
+			wall = max(info.Latency, time.Second)
+		}
+		ctx, cancel = context.WithTimeoutCause(ctx, wall, fmt.Errorf("models: %s: the time that was paid for is over: %w", info.Name, context.DeadlineExceeded))
+	}
+	if granted.USD < e.Worst.USD {
+		most = min(most, p.OutputFor(granted.USD, input, most, wall, 1))
+	}
+	if granted.Tokens < e.Worst.Tokens {
+		most = min(most, granted.Tokens-input)
+	}
+	q.MaxOutput = int(max(most, 1))
+	return ctx, cancel
+}
+
+// billed is what the attempt was charged by its provider, as far as anybody can
+// tell.
+func billed(resp *Response, err error, q *Request) cost.Usage {
+	if err == nil {
+		u := resp.Usage
+		u.Requests = max(u.Requests, 1)
+		return u
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		return cost.Usage{}
+	}
+	nothing := cost.Usage{Known: true}
+	switch {
+	case !e.Sent && e.Partial == nil:
+		return nothing
+	case e.Partial != nil && (e.Partial.Usage.Known || e.Partial.Usage.USD != nil):
+		u := e.Partial.Usage
+		u.Requests = max(u.Requests, 1)
+		// A cut stream may have reported its usage before it went on.
+		if errors.Is(err, ErrTruncated) && u.USD == nil {
+			if seen := delivered(e.Partial, q); seen > u.Output {
+				u.Output, u.Estimated = seen, true
+			}
+		}
+		return u
+	case e.Partial != nil:
+		return cost.Usage{Input: likelyInput(q), Output: delivered(e.Partial, q), Requests: 1, Known: true, Estimated: true}
+	case e.Status != 0:
+		return nothing
+	}
+	return cost.Usage{}
+}
+
+// delivered estimates the output tokens of a partial response.
+func delivered(r *Response, q *Request) int64 {
+	bytes := len(r.Text) + len(r.Reasoning)
+	for _, c := range r.Calls {
+		bytes += len(c.Name) + len(c.Args)
+	}
+	return min(int64(bytes+3)/4, int64(q.MaxOutput))
+}

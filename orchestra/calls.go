@@ -1,0 +1,250 @@
+package orchestra
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// maxCalls bounds the calls of one decision; the rest is refused.
+const maxCalls = 64
+
+// act makes a decision's calls and returns what became of each, in their order.
+// The error is that of a tool which must stop the run.
+func (r *run) act(calls []policy.Call) ([]policy.Outcome, error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	done := make([]policy.Outcome, len(calls))
+	jobs := make([]*job, 0, min(len(calls), maxCalls))
+	for i := range calls {
+		o := &done[i]
+		o.Call = calls[i]
+		o.ID = r.identify(calls, i)
+		j, err := r.admissible(calls, i)
+		if err != nil {
+			o.Err = err
+			err.Tool, err.CallID = o.Call.Tool, o.ID
+			continue
+		}
+		j.out = o
+		jobs = append(jobs, j)
+	}
+	jobs = r.reserveFor(jobs)
+	fatal := r.execute(jobs)
+	r.charged()
+	for i := range done {
+		r.emit(Returned{done[i]})
+		if done[i].Err == nil {
+			r.state.Work = r.state.Work.With(done[i].Result)
+		}
+	}
+	return done, fatal
+}
+
+// identify gives each call of a run an id of its own.
+func (r *run) identify(calls []policy.Call, i int) string {
+	id := calls[i].ID
+	if id != "" && !r.ids[id] && len(id) <= 100 {
+		if r.ids == nil {
+			r.ids = map[string]bool{}
+		}
+		r.ids[id] = true
+		return id
+	}
+	for {
+		r.calls++
+		if id = "call-" + strconv.Itoa(r.calls); !r.ids[id] {
+			return id
+		}
+	}
+}
+
+// admissible prepares call i, or says why it may not be made. Nothing is
+// reserved yet.
+func (r *run) admissible(calls []policy.Call, i int) (*job, *tools.Error) {
+	c := calls[i]
+	refuse := func(k tools.Kind, format string, args ...any) (*job, *tools.Error) {
+		return nil, &tools.Error{Kind: k, Err: fmt.Errorf(format, args...)}
+	}
+	if i >= maxCalls {
+		return refuse(tools.Refused, "at most %d calls are made in one turn", maxCalls)
+	}
+	if c.ID != "" && slices.ContainsFunc(calls[:i], func(o policy.Call) bool {
+		return o.ID == c.ID && o.Tool == c.Tool && sameJSON(o.Args, c.Args)
+	}) {
+		return refuse(tools.Refused, "the same call, with the id %q, is made already", c.ID)
+	}
+	t := r.o.tool(c.Tool)
+	if t == nil {
+		return refuse(tools.Unknown, "there is no such tool: use one of %s", r.o.toolNames())
+	}
+	if len(c.Args) == 0 && c.Writer == "" {
+		c.Args = noArgs
+	}
+	u, err := r.unitFor(t, c)
+	switch {
+	case err != nil:
+		return nil, &tools.Error{Kind: tools.BadArguments, Err: err}
+	case u == nil:
+		return refuse(tools.Refused, "%q is not offered by this orchestrator", c.Tool)
+	case u.now != "" && u.now != policy.Repeated && u.now != policy.NoArguments:
+		return refuse(tools.Refused, "it may not be called now: %s", u.now)
+	case u.forever == policy.Forbidden:
+		return refuse(tools.Refused, "it may not be called: %s", u.forever)
+	case len(c.Args) > 0 && r.repeated(t, c.Args):
+		return refuse(tools.Refused, "the same call was made before, and nothing has changed since: %s", policy.Repeated)
+	}
+	j := &job{tool: t, unit: u, call: r.call("", t, c.Args), estimate: u.offer.Estimate}
+	if c.Writer != "" {
+		j.writer = u.writer
+	} else if u.why != "" || !sameArgs(u.offer.Args, c.Args) {
+		j.estimate = r.estimate(t, c.Args, nil)
+	}
+	return j, nil
+}
+
+var noArgs = json.RawMessage("{}")
+
+// sameArgs is cheap equality: the arguments of an offer usually come back as
+// they are.
+func sameArgs(a, b json.RawMessage) bool { return a != nil && string(a) == string(b) }
+
+func (o *Orchestrator) tool(name string) *tool {
+	for i := range o.tools {
+		if o.tools[i].spec.Name == name {
+			return &o.tools[i]
+		}
+	}
+	return nil
+}
+
+func (o *Orchestrator) toolNames() string {
+	names := make([]string, len(o.specs))
+	for i := range o.specs {
+		names[i] = o.specs[i].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// unitFor finds the unit that a call means. An expert that does not exist is
+// an error; the tool itself says what is wrong with other arguments.
+func (r *run) unitFor(t *tool, c policy.Call) (*unit, error) {
+	alias := ""
+	if len(t.choices) > 0 {
+		var in struct {
+			Model string `json:"model"`
+		}
+		if json.Unmarshal(c.Args, &in) == nil {
+			alias = in.Model
+		}
+	}
+	var first *unit
+	for i := range r.units {
+		u := &r.units[i]
+		if u.tool != t {
+			continue
+		}
+		if u.choice != nil && u.choice.Alias == alias || u.choice == nil && (u.writer == nil || c.Writer == "" || u.writer.alias == c.Writer) {
+			return u, nil
+		}
+		if first == nil {
+			first = u
+		}
+	}
+	if first != nil && len(t.choices) > 0 {
+		aliases := make([]string, len(t.choices))
+		for i := range t.choices {
+			aliases[i] = t.choices[i].Alias
+		}
+		return nil, &tools.ArgumentsError{Problem: fmt.Sprintf("model is %q: use one of %s", alias, strings.Join(aliases, ", "))}
+	}
+	return nil, nil
+}
+
+// reserveFor sets aside money for all jobs in one step and drops those that do
+// not fit. A call that makes an attempt takes the place of the answer reserve,
+// so it comes first.
+func (r *run) reserveFor(jobs []*job) []*job {
+	if len(jobs) == 0 {
+		return nil
+	}
+	order := jobs
+	var free []*cost.Hold
+	if r.reserve != nil && slices.ContainsFunc(jobs, func(j *job) bool { return j.unit.answers() }) {
+		free = []*cost.Hold{r.reserve}
+		r.reserve = nil
+		order = slices.Clone(jobs)
+		slices.SortStableFunc(order, func(a, b *job) int {
+			switch x, y := a.unit.answers(), b.unit.answers(); {
+			case x && !y:
+				return -1
+			case y && !x:
+				return 1
+			}
+			return 0
+		})
+	}
+	es := make([]cost.Estimate, len(order))
+	for i, j := range order {
+		j.estimate.ID = j.out.ID
+		es[i] = j.estimate
+	}
+	holds, errs := r.meter.ReserveAll(es, free...)
+	for i, j := range order {
+		j.hold = holds[i]
+		if errs[i] != nil {
+			j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: errs[i]}
+		}
+	}
+	return slices.DeleteFunc(jobs, func(j *job) bool { return j.hold == nil })
+}
+
+// settle ends the hold of a job that came back, or that was given up.
+func (r *run) settle(j *job) {
+	s := &j.tool.spec
+	switch {
+	case j.given:
+		j.hold.Settle(cost.Usage{}, cost.Price{}, j.out.Err)
+	case j.out.Err != nil && j.out.Err.Kind == tools.BadArguments:
+		j.hold.Finish() // the tool did not run: no fee
+	case s.Fee > 0:
+		var failure error
+		if j.out.Err != nil {
+			failure = j.out.Err
+		}
+		j.hold.Settle(cost.Usage{Requests: 1, Known: true}, cost.Price{Request: cost.PerAmount(s.Fee)}, failure)
+	default:
+		j.hold.Finish()
+	}
+	j.out.USD = j.hold.Spent().USD
+}
+
+// classify turns what a tool returned into an outcome.
+func (r *run) classify(j *job) *tools.Error {
+	if j.err == nil && j.panicked == nil {
+		return nil
+	}
+	e := &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Failed, Err: j.err}
+	var args *tools.ArgumentsError
+	var inner *tools.Error
+	switch {
+	case j.panicked != nil:
+		r.o.log.Error("orchestra: a tool panicked", "run", r.state.Run, "tool", e.Tool, "panic", j.panicked, "stack", j.stack)
+		e.Kind, e.Err = tools.Panicked, fmt.Errorf("it panicked: %v", j.panicked)
+	case errors.As(j.err, &args):
+		e.Kind = tools.BadArguments
+	case errors.As(j.err, &inner):
+		e.Kind = inner.Kind
+	case j.ctx.Err() != nil:
+		e.Kind = tools.TimedOut
+	}
+	return e
+}

@@ -1,0 +1,275 @@
+package orchestra
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/models"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+const (
+	maxParallel = 8           // calls at once
+	grace       = time.Second // for a tool to notice that its context is done
+	maxText     = 256 << 10   // bytes of one text that a tool returns
+	maxItems    = 1000        // documents, code runs and attempts of one result, each
+)
+
+// job is one call on its way. Its goroutine writes res, err, panicked and stack,
+// then sends it; the loop writes the rest.
+type job struct {
+	tool     *tool
+	unit     *unit
+	writer   *writer
+	call     tools.Call
+	estimate cost.Estimate
+	hold     *cost.Hold
+	ctx      context.Context
+	cancel   context.CancelFunc
+	start    time.Time
+	giveUp   time.Time // zero: not before the run's context is done
+	out      *policy.Outcome
+	given    bool // up
+
+	res      tools.Result
+	err      error
+	panicked any
+	stack    string
+}
+
+// execute runs the jobs: at once if all tools allow it, else one after the
+// other, until one must stop the run.
+func (r *run) execute(jobs []*job) (fatal error) {
+	parallel := 1
+	if len(jobs) > 1 {
+		parallel = maxParallel
+		for _, j := range jobs {
+			if j.tool.spec.Effects&tools.Parallel == 0 {
+				parallel = 1
+			}
+		}
+	}
+	done := r.channel(len(jobs))
+	var running []*job
+	for next := 0; ; {
+		for ; next < len(jobs) && len(running) < parallel; next++ {
+			j := jobs[next]
+			if fatal != nil || r.ctx.Err() != nil {
+				j.hold.Release()
+				j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: errors.New("the run was ending before it began")}
+				continue
+			}
+			r.begin(j, done)
+			running = append(running, j)
+		}
+		if len(running) == 0 {
+			return fatal
+		}
+		j := r.await(running, done)
+		running = slices.DeleteFunc(running, func(o *job) bool { return o == j })
+		if err := r.finished(j); err != nil && fatal == nil {
+			fatal = err
+		}
+	}
+}
+
+// channel is where n jobs report; all of them can, even if nobody listens.
+func (r *run) channel(n int) chan *job {
+	if n > maxParallel {
+		return make(chan *job, n)
+	}
+	if r.done == nil {
+		r.done = make(chan *job, maxParallel)
+	}
+	return r.done
+}
+
+// begin starts a job in a goroutine of its own, so that a tool that ignores its
+// context can be given up.
+func (r *run) begin(j *job, done chan<- *job) {
+	j.start = time.Now()
+	j.ctx = cost.NewContext(r.ctx, j.hold.Meter())
+	if d := j.tool.spec.Timeout; d > 0 {
+		j.ctx, j.cancel = context.WithTimeout(j.ctx, d)
+		j.giveUp = j.start.Add(d + grace)
+	} else if r.yield != nil {
+		j.ctx, j.cancel = context.WithCancel(j.ctx)
+	}
+	if r.yield != nil {
+		if r.deltas == nil {
+			r.deltas = make(chan Delta)
+		}
+		turn, deltas, ctx := r.state.Turn, r.deltas, j.ctx
+		id := j.out.ID
+		j.call.OnDelta = func(d models.Delta) {
+			select {
+			case deltas <- Delta{Turn: turn, Call: id, Delta: d}:
+			case <-ctx.Done():
+			}
+		}
+	}
+	j.call.ID = j.out.ID
+	r.emit(Called{ID: j.out.ID, Call: j.out.Call, Held: j.hold.Granted()})
+	go j.work(done)
+}
+
+// work calls the tool. It must not touch the run.
+func (j *job) work(done chan<- *job) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.panicked, j.stack = p, stack()
+		}
+		done <- j
+	}()
+	if j.writer != nil {
+		j.res, j.err = j.written()
+		return
+	}
+	j.res, j.err = j.tool.Call(j.ctx, j.call)
+}
+
+// await returns the first of the jobs that is over, or that must be given up.
+// Meanwhile it passes on what models stream.
+func (r *run) await(running []*job, done <-chan *job) *job {
+	var late <-chan time.Time
+	arm := func() (stop func() bool) {
+		var first time.Time
+		for _, j := range running {
+			if !j.giveUp.IsZero() && (first.IsZero() || j.giveUp.Before(first)) {
+				first = j.giveUp
+			}
+		}
+		if first.IsZero() {
+			return func() bool { return true }
+		}
+		t := time.NewTimer(time.Until(first))
+		late = t.C
+		return t.Stop
+	}
+	stop := arm()
+	defer func() { stop() }()
+	ended := r.ctx.Done()
+	for {
+		select {
+		case j := <-done:
+			if j.given {
+				continue // it came back after all, too late
+			}
+			return j
+		case d := <-r.deltas:
+			r.emit(d)
+		case <-ended:
+			ended = nil
+			for _, j := range running {
+				if g := time.Now().Add(grace); j.giveUp.IsZero() || g.Before(j.giveUp) {
+					j.giveUp = g
+				}
+			}
+			stop()
+			stop = arm()
+		case now := <-late:
+			for _, j := range running {
+				if !j.giveUp.IsZero() && !now.Before(j.giveUp) {
+					j.given = true
+					r.done = nil // it may still report there
+					return j
+				}
+			}
+			stop = arm()
+		}
+	}
+}
+
+// finished books a job that is over. The error stops the run.
+func (r *run) finished(j *job) (fatal error) {
+	if j.cancel != nil {
+		j.cancel()
+	}
+	o := j.out
+	o.Took = time.Since(j.start)
+	switch {
+	case j.given:
+		o.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: o.ID, Kind: tools.Abandoned,
+			Err: fmt.Errorf("it was still running %v after its context was done (%w)", grace, context.Cause(j.ctx))}
+		r.o.log.Warn("orchestra: a tool ignores its cancelled context and still runs", "run", r.state.Run, "tool", o.Err.Tool)
+	default:
+		o.Err = r.classify(j)
+		if tools.IsFatal(j.err) {
+			fatal = j.err
+		}
+		if j.writer != nil && len(j.call.Args) > 0 {
+			o.Call.Args = j.call.Args
+		}
+		o.Result = bounded(j.res)
+	}
+	if o.Err != nil {
+		j.unit.fails++
+	} else if j.tool.spec.Effects&(tools.ReadOnly|tools.Idempotent) != 0 {
+		r.seen = append(r.seen, seenCall{j.tool, j.call.Args, r.state.Work.Version()})
+	}
+	r.settle(j)
+	return fatal
+}
+
+// bounded keeps what a tool returned in bounds and fit for JSON, whatever it
+// did. The tool's own slices are not changed.
+func bounded(res tools.Result) tools.Result {
+	text := func(s *string) {
+		if len(*s) > maxText {
+			*s, res.Truncated = (*s)[:maxText], true
+		}
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	text(&res.Text)
+	if len(res.Data) > maxText || len(res.Data) > 0 && !json.Valid(res.Data) {
+		res.Data, res.Truncated = nil, true
+	}
+	res.Documents = each(res.Documents, &res.Truncated, func(d *tools.Document) {
+		text(&d.ID)
+		text(&d.Title)
+		text(&d.Text)
+		d.Score = finite(d.Score)
+	})
+	res.Runs = each(res.Runs, &res.Truncated, func(c *tools.CodeRun) {
+		text(&c.Code)
+		text(&c.Output)
+		text(&c.Err)
+	})
+	res.Attempts = each(res.Attempts, &res.Truncated, func(a *tools.Attempt) {
+		text(&a.Text)
+		a.Confidence = min(max(finite(a.Confidence), 0), 1)
+	})
+	return res
+}
+
+func each[T any](items []T, truncated *bool, f func(*T)) []T {
+	if len(items) == 0 {
+		return nil
+	}
+	if len(items) > maxItems {
+		items, *truncated = items[:maxItems], true
+	}
+	items = slices.Clone(items)
+	for i := range items {
+		f(&items[i])
+	}
+	return items
+}
+
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+func stack() string { return string(debug.Stack()) }

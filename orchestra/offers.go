@@ -1,0 +1,286 @@
+package orchestra
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/models"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// tool is a registered tool, with what does not change from run to run.
+type tool struct {
+	tools.Tool
+	spec    tools.Spec
+	names   []string // that preferences see
+	choices []choice
+}
+
+// choice is one value of a tool's "model" argument.
+type choice struct {
+	tools.Choice
+	names []string
+	args  json.RawMessage
+}
+
+func newTool(t tools.Tool, s tools.Spec) tool {
+	x := tool{Tool: t, spec: s, names: append([]string{s.Name}, s.Sources...)}
+	for _, c := range s.Choices {
+		args, _ := json.Marshal(map[string]string{"model": c.Alias}) // strings always marshal
+		x.choices = append(x.choices, choice{Choice: c, names: append([]string{s.Name, c.Info.Name}, s.Sources...), args: args})
+	}
+	return x
+}
+
+// writer is an expert that can write arguments for a policy that cannot.
+type writer struct {
+	alias string
+	model models.Model
+	info  models.Info
+}
+
+func newWriters(experts []models.Model) []writer {
+	var ws []writer
+	for i, m := range experts {
+		ws = append(ws, writer{alias: "writer-" + strconv.Itoa(i+1), model: models.Metered(m), info: m.Info()})
+	}
+	return ws
+}
+
+// unit is what can become one offer: a tool, a tool with one of its experts, or
+// a tool with the expert that writes its arguments.
+type unit struct {
+	tool     *tool
+	choice   *choice
+	writer   *writer
+	offer    policy.Offer
+	why      policy.Why // it is masked, until the workspace changes
+	now      policy.Why // it is masked this turn
+	fails    int
+	forever  policy.Why // it is masked for the whole run
+	proposed bool       // the arguments come from Propose
+	more     []json.RawMessage
+}
+
+// newUnits lists what this run could be offered.
+func (r *run) newUnits() {
+	o := r.o
+	r.units = make([]unit, 0, len(o.tools))
+	add := func(u unit, names []string, latency time.Duration, skill models.Skill) {
+		u.offer = policy.Offer{Tool: u.tool.spec.Name, Names: names, Latency: latency, Skill: skill, Effects: u.tool.spec.Effects}
+		if !r.task.Prefer.Allows(names...) {
+			u.forever = policy.Forbidden
+		}
+		r.units = append(r.units, u)
+	}
+	for i := range o.tools {
+		t := &o.tools[i]
+		for j := range t.choices {
+			c := &t.choices[j]
+			add(unit{tool: t, choice: c}, c.names, max(t.spec.Latency, c.Info.Latency), c.Info.Skill)
+			u := &r.units[len(r.units)-1]
+			u.offer.Choice, u.offer.Args = c.Alias, c.args
+		}
+		switch {
+		case len(t.choices) > 0:
+		case o.info.Writes:
+			add(unit{tool: t}, t.names, t.spec.Latency, models.Skill{})
+		case t.spec.Propose != nil:
+			add(unit{tool: t, proposed: true}, t.names, t.spec.Latency, models.Skill{})
+		case len(o.writers) > 0:
+			for j := range o.writers {
+				w := &o.writers[j]
+				add(unit{tool: t, writer: w}, append([]string{w.info.Name}, t.names...), t.spec.Latency+w.info.Latency, w.info.Skill)
+				r.units[len(r.units)-1].offer.Writer = w.alias
+			}
+		default:
+			add(unit{tool: t, forever: policy.NoArguments}, t.names, t.spec.Latency, models.Skill{})
+		}
+	}
+}
+
+// offer brings State up to date: what was gathered, what is left, what may be
+// called.
+func (r *run) offer() {
+	s := &r.state
+	changed := r.offered != s.Work.Version()
+	if changed {
+		for i := range r.units {
+			r.refresh(&r.units[i])
+		}
+		r.offered = s.Work.Version()
+	}
+	r.setAside(true)
+	s.Left, s.Spent = r.meter.Left(), r.meter.Spent()
+	s.Spent.Turns, s.Spent.Time = s.Turn-1, time.Since(r.start)
+	if b := r.task.Budget; b.Turns > 0 {
+		s.Left.Turns = b.Turns - s.Turn + 1
+	}
+	if d, ok := r.ctx.Deadline(); ok {
+		s.Left.Time = max(time.Until(d), 0)
+	}
+	n := 0
+	for i := range r.units {
+		u := &r.units[i]
+		for u.proposed && u.why == "" && r.repeated(u.tool, u.offer.Args) && u.next() {
+			u.offer.Estimate = r.estimate(u.tool, u.offer.Args, nil)
+			changed = true
+		}
+		was := u.now
+		if u.now = r.mask(u); u.now != was {
+			changed = true
+		}
+		if u.now == "" {
+			n++
+		}
+	}
+	if !changed && s.Turn > 1 {
+		return // events of earlier turns share these lists
+	}
+	s.Offers, s.Masked = make([]policy.Offer, 0, n), nil
+	for i := range r.units {
+		u := &r.units[i]
+		if u.now == "" {
+			s.Offers = append(s.Offers, u.offer)
+		} else {
+			s.Masked = append(s.Masked, policy.Masked{Tool: u.offer.Tool, Choice: u.offer.Choice, Why: u.now})
+		}
+	}
+}
+
+// refresh works out a unit's arguments and estimate for the workspace.
+func (r *run) refresh(u *unit) {
+	u.why = u.forever
+	if u.why != "" {
+		return
+	}
+	if u.proposed {
+		u.more = u.tool.spec.Propose(r.call("", u.tool, nil))
+		if !u.next() {
+			u.offer.Args, u.why = nil, policy.NoArguments
+			return
+		}
+	}
+	u.offer.Estimate = r.estimate(u.tool, u.offer.Args, u.writer)
+}
+
+// next takes the next of the proposed arguments.
+func (u *unit) next() bool {
+	if len(u.more) == 0 {
+		return false
+	}
+	u.offer.Args, u.more = u.more[0], u.more[1:]
+	return true
+}
+
+// mask says why a unit may not be called now, or "".
+func (r *run) mask(u *unit) policy.Why {
+	switch {
+	case u.why != "":
+		return u.why
+	case u.fails >= brokenAfter:
+		return policy.Broken
+	case u.offer.Args != nil && r.repeated(u.tool, u.offer.Args):
+		return policy.Repeated
+	case u.offer.Latency > 0 && r.state.Left.Time > 0 && u.offer.Latency > r.state.Left.Time:
+		return policy.Unaffordable
+	}
+	switch err := r.meter.Check(u.offer.Estimate, r.freed(u.tool)); {
+	case err == nil:
+		return ""
+	case errors.Is(err, cost.ErrUnpriced):
+		return policy.NoPrice
+	default:
+		return policy.Unaffordable
+	}
+}
+
+// brokenAfter failures an offer is not made again.
+const brokenAfter = 2
+
+// freed is the hold that a call of the tool may use: the answer reserve, if it
+// makes an attempt.
+func (r *run) freed(t *tool) *cost.Hold {
+	if t.spec.Effects&tools.Answers != 0 {
+		return r.reserve
+	}
+	return nil
+}
+
+// call is a tool call as the tool sees it.
+func (r *run) call(id string, t *tool, args json.RawMessage) tools.Call {
+	return tools.Call{ID: id, Tool: t.spec.Name, Args: args, Prompt: r.task.Prompt, Work: r.state.Work}
+}
+
+// estimate is what one call takes from the budget: the tool's own word, its fee,
+// and the writing of its arguments.
+func (r *run) estimate(t *tool, args json.RawMessage, w *writer) cost.Estimate {
+	s := &t.spec
+	var e cost.Estimate
+	if s.Estimate != nil {
+		e = s.Estimate(r.call("", t, args))
+	} else {
+		e.Priced = true
+		e.Mean.USD, e.Worst.USD, e.Worst.Tokens = s.MaxSpend/2, s.MaxSpend, cost.AnyTokens
+	}
+	if w != nil {
+		one := models.Estimate(w.model, r.writing(t, ""))
+		e.Floor, e.Mean, e.Worst = e.Floor.Add(one.Floor), e.Mean.Add(one.Mean), e.Worst.Add(one.Worst).Add(one.Worst) // with one retry
+		e.Worst.Tokens = min(e.Worst.Tokens, cost.AnyTokens)
+		e.Priced = e.Priced && one.Priced
+	}
+	fee := cost.Spend{USD: s.Fee}
+	e.Floor, e.Mean, e.Worst = e.Floor.Add(fee), e.Mean.Add(fee), e.Worst.Add(fee)
+	e.Floor.Calls, e.Mean.Calls, e.Worst.Calls = 1, 1, 1
+	e.Name = s.Name
+	return e
+}
+
+// seenCall is a call that was made, on a version of the workspace.
+type seenCall struct {
+	tool    *tool
+	args    json.RawMessage
+	version int
+}
+
+// repeated reports whether the call was made since the workspace last changed.
+// Only tools that promise to change nothing, or to do it once, are held to it:
+// calling others again may be the point, as in polling.
+func (r *run) repeated(t *tool, args json.RawMessage) bool {
+	if t.spec.Effects&(tools.ReadOnly|tools.Idempotent) == 0 {
+		return false
+	}
+	for i := len(r.seen) - 1; i >= 0 && r.seen[i].version == r.state.Work.Version(); i-- {
+		if s := &r.seen[i]; s.tool == t && sameJSON(s.args, args) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameJSON compares arguments whatever their spacing and the order of their
+// keys.
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, errA := canonical(a)
+	y, errB := canonical(b)
+	return errA == nil && errB == nil && bytes.Equal(x, y)
+}
+
+// canonical sorts keys and drops spaces; numbers stay as they are written.
+func canonical(args json.RawMessage) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}

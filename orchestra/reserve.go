@@ -1,0 +1,150 @@
+package orchestra
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// prepare finds out, before anything is spent, whether the run can end with an
+// answer, and sets aside what the cheapest way to one takes.
+func (r *run) prepare() error {
+	r.newUnits()
+	s := &r.state
+	for i := range r.units {
+		r.refresh(&r.units[i])
+	}
+	r.offered = s.Work.Version()
+	if err := r.canAnswer(); err != nil {
+		return err
+	}
+	s.Left = r.meter.Left()
+	e := r.wayToAnswer(true)
+	hold, err := r.meter.Reserve(e)
+	var exceeded *cost.ExceededError
+	switch {
+	case errors.As(err, &exceeded):
+		return &InvalidError{Field: "Task.Budget", Err: err,
+			Fix: fmt.Sprintf("the cheapest way to an answer (%s) takes at least %v, and %v is left: raise the budget, or allow or add something cheaper", e.Name, e.Floor.USD, s.Left.USD)}
+	case err != nil:
+		return &InvalidError{Field: "Task.Budget", Err: err}
+	}
+	r.reserve = hold
+	return nil
+}
+
+// canAnswer checks that the tools and preferences leave a way to an answer.
+func (r *run) canAnswer() error {
+	var forbidden, unpriced *unit
+	for i := range r.units {
+		u := &r.units[i]
+		switch {
+		case !u.answers():
+		case u.forever == policy.Forbidden:
+			forbidden = u
+		case !u.offer.Estimate.Priced && u.why == "" && !r.task.Budget.AllowUnpriced:
+			unpriced = u
+		case u.forever == "":
+			return nil
+		}
+	}
+	switch {
+	case unpriced != nil:
+		name := unpriced.offer.Names[len(unpriced.offer.Names)-1]
+		if unpriced.choice != nil {
+			name = unpriced.choice.Info.Name
+		}
+		return &InvalidError{Field: fmt.Sprintf("the price of %q", name), Err: cost.ErrUnpriced,
+			Fix: "state models.Info.Price (cost.Free() if it costs nothing), or set Budget.AllowUnpriced"}
+	case r.o.info.Writes:
+		return nil // it can answer in its own words
+	case forbidden != nil:
+		return &InvalidError{Field: "Task.Prefer.Never", Fix: fmt.Sprintf("it leaves nothing that can give an answer (it forbids %v): allow one of them", forbidden.offer.Names)}
+	}
+	return &InvalidError{Field: "New", Fix: "nothing here can give an answer: add models with WithExperts, or a tool whose effects include tools.Answers"}
+}
+
+func (u *unit) answers() bool { return u.tool.spec.Effects&tools.Answers != 0 }
+
+// wayToAnswer is what the cheapest allowed way to make an attempt takes: its
+// Floor, with the policy's call where the policy costs anything.
+func (r *run) wayToAnswer(withPolicy bool) cost.Estimate {
+	e := cost.Estimate{Name: "answer reserve", Priced: true}
+	if u := r.cheapest(); u != nil {
+		e.Name, e.Floor, e.Priced = u.offer.Tool, u.offer.Estimate.Floor, u.offer.Estimate.Priced || u.why != ""
+		e.Floor.Calls = 1
+	}
+	if withPolicy && r.o.info.Estimate != nil {
+		p := r.o.info.Estimate(&r.state)
+		e.Floor.USD, e.Floor.Tokens = e.Floor.USD+p.Floor.USD, e.Floor.Tokens+p.Floor.Tokens
+		e.Priced = e.Priced && p.Priced
+	}
+	e.Mean, e.Worst = e.Floor, e.Floor
+	return e
+}
+
+// cheapest is the unit that makes an attempt for the least, or nil.
+func (r *run) cheapest() *unit {
+	var best *unit
+	for i := range r.units {
+		u := &r.units[i]
+		if !u.answers() || u.forever != "" || u.fails >= brokenAfter {
+			continue
+		}
+		if !u.offer.Estimate.Priced && u.why == "" && !r.task.Budget.AllowUnpriced {
+			continue
+		}
+		if best == nil || u.offer.Estimate.Floor.USD < best.offer.Estimate.Floor.USD {
+			best = u
+		}
+	}
+	return best
+}
+
+// setAside keeps the answer reserve at what an answer takes now. Once there is
+// an attempt it is released: the run can end with that.
+func (r *run) setAside(withPolicy bool) {
+	if _, _, attempts := r.state.Work.Len(); attempts > 0 {
+		if r.reserve != nil {
+			r.reserve.Release()
+			r.reserve = nil
+		}
+		return
+	}
+	e := r.wayToAnswer(withPolicy)
+	if r.reserve == nil {
+		// The last call that could have answered failed. If what is left does not
+		// suffice for another, the run goes on with what it has.
+		r.reserve, _ = r.meter.Reserve(e)
+		return
+	}
+	if r.reserve.Granted() != e.Floor {
+		_ = r.reserve.Resize(e) // if it does not fit, the old one stays
+	}
+}
+
+// lastAttempt uses the answer reserve when a run must end and has no attempt.
+func (r *run) lastAttempt(why Stop) {
+	if _, _, attempts := r.state.Work.Len(); attempts > 0 || r.ctx.Err() != nil || len(r.units) == 0 {
+		return
+	}
+	r.offer() // brings the units up to date
+	var best *unit
+	for i := range r.units {
+		u := &r.units[i]
+		if u.answers() && u.now == "" && u.offer.Args != nil &&
+			(best == nil || u.offer.Estimate.Floor.USD < best.offer.Estimate.Floor.USD) {
+			best = u
+		}
+	}
+	if best == nil {
+		return
+	}
+	r.emit(Noted{Text: "one last attempt, since the run must end (" + string(why) + ")"})
+	if _, err := r.act([]policy.Call{{Tool: best.offer.Tool, Args: best.offer.Args}}); err != nil {
+		r.emit(Noted{Text: "the last attempt failed", Err: err.Error()})
+	}
+}

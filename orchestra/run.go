@@ -1,0 +1,329 @@
+package orchestra
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/models"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// run is one task on its way. Only the goroutine that consumes the stream
+// touches it; tools report to it over a channel.
+type run struct {
+	o       *Orchestrator
+	task    Task
+	ctx     context.Context // ends with the caller's, the run's time, or the consumer leaving
+	cancel  context.CancelFunc
+	meter   *cost.Meter
+	metered context.Context // ctx with the meter
+	reserve *cost.Hold      // for an answer; nil once there is an attempt
+	traj    *Trajectory
+	yield   func(Event) bool // nil: nobody listens
+	start   time.Time
+
+	state    policy.State
+	units    []unit
+	offered  int // version of the workspace that units were made for
+	ids      map[string]bool
+	seen     []seenCall
+	rows     int // of the ledger that were emitted
+	calls    int
+	failures int // turns in a row without a call that worked
+	deltas   chan Delta
+	done     chan *job
+}
+
+var errTime = errors.New("orchestra: Budget.Time is over")
+
+// run plays a task to its end.
+func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) (*Result, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	task, err := o.validate(t)
+	r := &run{o: o, task: task, yield: yield, start: time.Now(), traj: &Trajectory{events: make([]Event, 0, 32)}, offered: -1}
+	id := task.ID
+	if id == "" {
+		id = string(strconv.AppendUint([]byte("run-"), rand.Uint64(), 36))
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	defer func() { r.cancel() }()
+	r.state = policy.State{Run: id, Seed: seed(id), Prompt: task.Prompt, Messages: task.Messages, Prefer: task.Prefer, Tools: o.specs}
+	if err != nil {
+		r.task.Prompt = brief(task.Prompt) // it may be the very thing that is wrong
+		r.task.Budget, r.task.Prefer, r.task.Messages = cost.Budget{}, o.prefer, nil
+		r.meter, _ = cost.NewMeter(id, cost.Budget{USD: cost.Max(0)})
+		r.emit(Started{Schema: Schema, Run: id, Policy: o.info.Name, Task: r.task, Tools: o.specs, At: r.start})
+		return r.end(Failed, err)
+	}
+	if r.meter, err = r.newMeter(ctx, id); err != nil {
+		r.meter, _ = cost.NewMeter(id, cost.Budget{USD: cost.Max(0)})
+		return r.end(Failed, &InvalidError{Field: "Task.Budget", Err: err})
+	}
+	if task.Budget.Time > 0 {
+		timed, cancel := context.WithTimeoutCause(r.ctx, task.Budget.Time, errTime)
+		r.ctx = timed
+		defer cancel()
+	}
+	r.metered = cost.NewContext(r.ctx, r.meter)
+	r.state.Limit = r.meter.Left()
+	r.emit(Started{Schema: Schema, Run: id, Policy: o.info.Name, Task: task, Tools: o.specs, At: r.start})
+	if yield != nil {
+		r.state.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: r.state.Turn, Delta: d}) }
+	}
+	stop, err := r.loop()
+	return r.end(stop, err)
+}
+
+func (r *run) newMeter(ctx context.Context, id string) (*cost.Meter, error) {
+	b := r.task.Budget
+	if m := cost.FromContext(ctx); m != nil {
+		return m.Child(id, b)
+	}
+	return cost.NewMeter(id, b)
+}
+
+// seed makes the draws of a run repeatable by its id.
+func seed(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return h.Sum64()
+}
+
+// emit records an event and tells the consumer. A consumer that leaves cancels
+// the run; the events until its end are still recorded.
+func (r *run) emit(e Event) {
+	if _, transient := e.(Delta); !transient {
+		r.traj.events = append(r.traj.events, e)
+	}
+	if r.yield != nil && !r.yield(e) {
+		r.yield = nil
+		r.state.OnDelta = nil
+		r.cancel()
+	}
+}
+
+// loop takes turns until something ends the run.
+func (r *run) loop() (Stop, error) {
+	b := r.task.Budget
+	if err := r.prepare(); err != nil {
+		if errors.Is(err, cost.ErrExceeded) {
+			return OutOfBudget, err
+		}
+		return Failed, err
+	}
+	for {
+		if stop, err := r.over(); stop != "" {
+			return stop, err
+		}
+		if b.Turns > 0 && r.state.Turn >= b.Turns {
+			return OutOfTurns, nil
+		}
+		r.state.Turn++
+		d, start, err := r.decide()
+		turn := policy.Turn{N: r.state.Turn, Decision: d, Start: start, Took: time.Since(start)}
+		r.decided(turn, err)
+		if err != nil {
+			if stop := r.refused(err); stop != "" {
+				return stop, err
+			}
+			continue
+		}
+		var fatal error
+		turn.Done, fatal = r.act(d.Calls)
+		r.state.Turns = append(r.state.Turns, turn)
+		if fatal != nil {
+			return Failed, fatal
+		}
+		if d.Finish != nil {
+			if err = r.finish(*d.Finish); err == nil {
+				return Answered, nil
+			}
+			r.emit(Noted{Text: "the policy wanted to finish", Err: err.Error()})
+		}
+		if worked(turn.Done) {
+			r.failures = 0
+			continue
+		}
+		if r.failures++; b.Failures > 0 && r.failures >= b.Failures {
+			if err == nil && len(turn.Done) == 0 {
+				err = fmt.Errorf("%w: a decision without calls and without an end", policy.ErrMalformed)
+			}
+			return Stuck, err
+		}
+	}
+}
+
+func worked(done []policy.Outcome) bool {
+	for i := range done {
+		if done[i].Err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// over says whether the run's time or the caller's patience is over.
+func (r *run) over() (Stop, error) {
+	if r.ctx.Err() == nil {
+		return "", nil
+	}
+	err := context.Cause(r.ctx)
+	if errors.Is(err, errTime) {
+		return OutOfTime, nil
+	}
+	return Canceled, err
+}
+
+// refused counts a policy that could not decide. It returns why the run must
+// stop, or "" to ask again.
+func (r *run) refused(err error) Stop {
+	if stop, _ := r.over(); stop != "" {
+		return stop
+	}
+	switch {
+	case errors.Is(err, cost.ErrExceeded):
+		return OutOfBudget
+	case errors.Is(err, policy.ErrNothingLeft):
+		return Stuck
+	}
+	r.failures++
+	if r.task.Budget.Failures <= 0 || r.failures < r.task.Budget.Failures {
+		return ""
+	}
+	if errors.Is(err, policy.ErrMalformed) {
+		return Stuck
+	}
+	return Failed
+}
+
+// decide asks the policy, with its cost held.
+func (r *run) decide() (d policy.Decision, start time.Time, err error) {
+	start = time.Now()
+	r.offer()
+	ctx := r.metered
+	if r.o.info.Estimate != nil {
+		e := r.o.info.Estimate(&r.state)
+		e.Name = "policy"
+		e.Floor.Calls, e.Worst.Calls = 0, 0 // calls are tool calls
+		r.setAside(false)                   // what was kept for this very call is free for it
+		hold, err := r.meter.Reserve(e)
+		if err != nil {
+			return d, start, err
+		}
+		defer func() {
+			hold.Finish()
+			r.setAside(true)
+		}()
+		ctx = cost.NewContext(r.ctx, hold.Meter())
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.o.log.Error("orchestra: the policy panicked", "run", r.state.Run, "panic", p, "stack", stack())
+			d, err = policy.Decision{}, fmt.Errorf("orchestra: the policy panicked: %v", p)
+		}
+	}()
+	d, err = r.o.policy.Decide(ctx, &r.state)
+	if err == nil && r.ctx.Err() != nil {
+		err = context.Cause(r.ctx)
+	}
+	return d, start, err
+}
+
+func (r *run) decided(t policy.Turn, err error) {
+	e := Decided{Turn: t.N, Decision: t.Decision, Offers: r.state.Offers, Masked: r.state.Masked, Left: r.state.Left, Start: t.Start, Took: t.Took}
+	if err != nil {
+		e.Err = err.Error()
+	}
+	r.emit(e)
+	r.charged()
+}
+
+// charged emits the ledger's new rows.
+func (r *run) charged() {
+	for _, row := range r.meter.LedgerSince(r.rows) {
+		r.rows++
+		r.emit(Charged{row})
+	}
+}
+
+// finish resolves what the policy wants to end with.
+func (r *run) finish(f policy.Finish) error {
+	text, sources := strings.TrimSpace(f.Text), []string(nil)
+	if text == "" {
+		a, ok := r.state.Work.Attempt(f.Attempt)
+		if f.Attempt == "" {
+			for _, a = range r.state.Work.Attempts() {
+				ok = true // the newest is last
+			}
+		}
+		if !ok {
+			return fmt.Errorf("orchestra: there is no attempt %q to finish with", f.Attempt)
+		}
+		text, sources = strings.TrimSpace(a.Text), a.Sources
+	}
+	if text == "" {
+		return errors.New("orchestra: the answer is empty")
+	}
+	r.traj.answer, r.traj.sources = strings.ToValidUTF8(text, "\uFFFD"), sources
+	return nil
+}
+
+// end settles the run. Without an answer it makes one last attempt where that
+// is possible, and takes the best attempt that there is.
+func (r *run) end(stop Stop, err error) (*Result, error) {
+	if r.traj.answer == "" {
+		if stop == OutOfBudget || stop == OutOfTurns || stop == Stuck || stop == Failed && !tools.IsFatal(err) {
+			r.lastAttempt(stop)
+		}
+		r.finishWithBest()
+	}
+	if r.reserve != nil {
+		r.reserve.Release()
+	}
+	r.charged()
+	spent := r.meter.Close()
+	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
+	e := Stopped{Stop: stop, Answer: r.traj.answer, Sources: r.traj.sources, Spent: spent}
+	if r.traj.answer == "" {
+		err = &RunError{Stop: stop, Err: err}
+	}
+	if err != nil {
+		e.Err = err.Error()
+	}
+	r.emit(e)
+	if r.traj.answer != "" {
+		err = nil
+	}
+	return &Result{Answer: e.Answer, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
+}
+
+// finishWithBest takes the most confident attempt, the newest among equals.
+func (r *run) finishWithBest() {
+	best, confidence := "", -1.0
+	for _, a := range r.state.Work.Attempts() {
+		if a.Confidence >= confidence && strings.TrimSpace(a.Text) != "" {
+			best, confidence = a.ID, a.Confidence
+		}
+	}
+	if best != "" {
+		_ = r.finish(policy.Finish{Attempt: best}) // it exists and is not empty
+	}
+}
+
+// brief cuts a text for messages and records.
+func brief(s string) string {
+	if len(s) > 1000 {
+		s = s[:1000]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -1,0 +1,39 @@
+package orchestra
+
+import (
+	"context"
+	"iter"
+)
+
+// Stream is one run. It is for one goroutine and for one use.
+type Stream struct {
+	o    *Orchestrator
+	ctx  context.Context
+	task Task
+	res  *Result
+	err  error
+	used bool
+}
+
+// Events runs the task and yields what happens, as it happens, in the calling
+// goroutine. Leaving the loop cancels the run, waits for its tools, and keeps
+// the bill: Result still returns it. A second use yields nothing.
+func (s *Stream) Events() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		if !s.used {
+			s.used = true
+			s.res, s.err = s.o.run(s.ctx, s.task, yield)
+		}
+	}
+}
+
+// Result runs the task to its end if Events has not, and returns what it came
+// to. The Result is never nil. The error is nil exactly when there is an answer;
+// otherwise it is a *RunError that wraps ErrNoAnswer and the cause.
+func (s *Stream) Result() (*Result, error) {
+	if !s.used {
+		s.used = true
+		s.res, s.err = s.o.run(s.ctx, s.task, nil)
+	}
+	return s.res, s.err
+}

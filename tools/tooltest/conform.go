@@ -1,0 +1,212 @@
+package tooltest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/models"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+const (
+	patience = time.Minute           // for a result
+	grace    = 2 * time.Second       // to return once the context is done
+	abandon  = 30 * time.Second      // after that, a call that ignores its context is left running
+	settle   = 50 * time.Millisecond // to catch deltas that come too late
+	midway   = 5 * time.Millisecond  // until a call is cancelled
+	callers  = 8                     // at the same time
+	task     = "What is the capital of the country that won the football world cup of 1998?"
+)
+
+// Conform tests that a tool keeps the contract of tools.Tool, one subtest a
+// rule. It calls mk for a fresh tool in every subtest; t is the subtest's, so
+// mk can clean up after itself. Each of args must be arguments that the tool
+// accepts; without args it is called with {}. Run it with -race.
+//
+// The tool is really called, some dozens of times, with bad arguments too: give
+// one that acts on the world a world to play in. Calls are made with a meter
+// that admits Spec.MaxSpend, known price or not. Within a bubble of
+// testing/synctest use Check.
+func Conform(t *testing.T, mk func(t *testing.T) tools.Tool, args ...json.RawMessage) {
+	t.Helper()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			for _, problem := range c.problems(func() tools.Tool { return mk(t) }, args) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
+// Check is Conform outside tests: it returns what is wrong with the tools that
+// mk makes, nil if nothing is. Each problem starts with the name of the rule.
+// A tool that still runs 30 seconds after its context was cancelled is reported
+// and left behind.
+func Check(mk func() tools.Tool, args ...json.RawMessage) []error {
+	var all []error
+	for _, c := range checks() {
+		for _, problem := range c.problems(mk, args) {
+			all = append(all, fmt.Errorf("%s: %w", c.name, problem))
+		}
+	}
+	return all
+}
+
+type check struct {
+	name string
+	run  func(p *probe)
+}
+
+func checks() []check {
+	return []check{
+		{"spec", checkSpec},
+		{"call", checkCall},
+		{"bad arguments", checkBad},
+		{"arguments are not changed", checkUnchanged},
+		{"concurrent use", checkConcurrent},
+		{"context done before", checkBefore},
+		{"cancelled", checkDuring},
+		{"proposals", checkProposals},
+	}
+}
+
+func (c check) problems(mk func() tools.Tool, args []json.RawMessage) []error {
+	p := probe{tool: mk(), args: args}
+	if p.tool == nil {
+		return []error{errors.New("there is no tool: it is nil")}
+	}
+	if len(args) == 0 {
+		p.args = []json.RawMessage{json.RawMessage("{}")}
+	}
+	p.spec = p.tool.Spec()
+	c.run(&p)
+	return p.found
+}
+
+// probe calls one tool and gathers problems.
+type probe struct {
+	tool tools.Tool
+	spec tools.Spec
+	args []json.RawMessage
+
+	mu    sync.Mutex
+	found []error
+}
+
+func (p *probe) errorf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.found = append(p.found, fmt.Errorf(format, args...))
+}
+
+// outcome is what Call returned.
+type outcome struct {
+	result tools.Result
+	err    error
+}
+
+// panicked is the error of a call that panicked.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (e *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// catch runs f and makes an error of a panic.
+func catch(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+func isPanic(err error) bool {
+	var p *panicked
+	return errors.As(err, &p)
+}
+
+// call makes one call, as a run would.
+func (p *probe) call(ctx context.Context, c tools.Call) (o outcome) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	o.err = catch(func() error {
+		meter, err := cost.NewMeter("tooltest", cost.Budget{USD: cost.Max(p.spec.MaxSpend), AllowUnpriced: true})
+		if err != nil {
+			return fmt.Errorf("Spec.MaxSpend: %w", err)
+		}
+		defer meter.Close()
+		o.result, err = p.tool.Call(cost.NewContext(ctx, meter), c)
+		return err
+	})
+	return o
+}
+
+// with is a call with those arguments. They are copied, with some bytes behind
+// their end, where an append would go unseen.
+func (p *probe) with(args json.RawMessage) tools.Call {
+	if args != nil {
+		args = append(make(json.RawMessage, 0, len(args)+8), args...)
+	}
+	return tools.Call{ID: "call-1", Tool: p.spec.Name, Args: args, Prompt: task}
+}
+
+// wait waits for a call whose context is done. It reports a call that takes
+// too long, and false if it never came back.
+func (p *probe) wait(back <-chan outcome) (outcome, bool) {
+	for i, limit := range []time.Duration{grace, abandon} {
+		t := time.NewTimer(limit)
+		select {
+		case o := <-back:
+			t.Stop()
+			return o, true
+		case <-t.C:
+		}
+		if i == 0 {
+			p.errorf("the call still ran %v after its context was done", grace)
+		}
+	}
+	p.errorf("the call never returned; its goroutine was left running")
+	return outcome{}, false
+}
+
+// recorder counts deltas that come after the call.
+type recorder struct {
+	mu     sync.Mutex
+	closed bool
+	late   int
+}
+
+func (s *recorder) add(models.Delta) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.late++
+	}
+}
+
+// close is called once Call has returned; no delta may come after it.
+func (s *recorder) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// lateDeltas waits a moment and reports deltas that came after close.
+func (p *probe) lateDeltas(s *recorder) {
+	time.Sleep(settle)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late > 0 {
+		p.errorf("OnDelta was called after Call had returned (%d times)", s.late)
+	}
+}
