@@ -22,7 +22,7 @@ type Meter struct {
 	usd           Amount
 	tokens        int64
 	calls         int
-	subs          map[string]*sub_
+	subs          map[string]*subUse
 	allowUnpriced bool
 
 	spent, held Spend
@@ -30,8 +30,8 @@ type Meter struct {
 	closed      bool
 }
 
-// sub_ is what one name has taken of a meter.
-type sub_ struct {
+// subUse is what one name has taken of a meter.
+type subUse struct {
 	usd, spent, held   Amount
 	calls, made, limit int
 }
@@ -64,9 +64,9 @@ func newMeter(mu *sync.Mutex, parent *Meter, path string, b Budget) (*Meter, err
 	}
 	for name, s := range b.PerName {
 		if m.subs == nil {
-			m.subs = make(map[string]*sub_, len(b.PerName))
+			m.subs = make(map[string]*subUse, len(b.PerName))
 		}
-		u := &sub_{usd: s.USD.amount(MaxAmount), limit: unlimited.Calls}
+		u := &subUse{usd: s.USD.amount(MaxAmount), limit: unlimited.Calls}
 		if s.Calls > 0 {
 			u.limit = s.Calls
 		}

@@ -55,8 +55,8 @@ func (f contextForm) context(s *State) string {
 		}
 		text += f.code + code
 	}
-	if results := tail(results(s.Turns), min(resultCap, f.cap)); results != "" {
-		text += "\nTool results:\n" + results
+	if said := tail(results(s.Turns), min(resultCap, f.cap)); said != "" {
+		text += "\nTool results:\n" + said
 	}
 	text = tail(text, f.cap)
 	if docs.Len() > 0 {

@@ -99,7 +99,9 @@ func Trained(m models.Model, opts ...TrainedOption) (Policy, error) {
 	}
 	t := &trained{info: m.Info(), model: models.Metered(m), temperature: 1}
 	for _, o := range opts {
-		o(t)
+		if o != nil {
+			o(t)
+		}
 	}
 	bad := func(fix string) (Policy, error) { return nil, &TrainedError{Model: t.info.Name, Fix: fix} }
 	switch {

@@ -1,0 +1,293 @@
+package cost_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+)
+
+func meter(t testing.TB, b cost.Budget) *cost.Meter {
+	t.Helper()
+	m, err := cost.NewMeter("m", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// est is a call between two amounts of micro-USD.
+func est(name string, floor, worst int64) cost.Estimate {
+	return cost.Estimate{Name: name, Floor: cost.Spend{USD: cost.Amount(floor * 1e6), Calls: 1}, Worst: cost.Spend{USD: cost.Amount(worst * 1e6), Calls: 1}, Priced: true}
+}
+
+func used(micro int64) (cost.Usage, cost.Price, error) {
+	a := cost.Amount(micro * 1e6)
+	return cost.Usage{Known: true, USD: &a}, cost.Free(), nil
+}
+
+func micro(n int64) cost.Amount { return cost.Amount(n * 1e6) }
+
+func mustReserve(t *testing.T, m *cost.Meter, e cost.Estimate) *cost.Hold {
+	t.Helper()
+	h, err := m.Reserve(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestReserveSettleRelease(t *testing.T) {
+	m := meter(t, cost.Budget{USD: cost.Max(micro(100))})
+	h := mustReserve(t, m, est("a", 10, 70))
+	if m.Left().USD != micro(30) || h.Granted().USD != micro(70) {
+		t.Fatalf("left %v, granted %v", m.Left().USD, h.Granted().USD)
+	}
+	// 40 to 90 are wanted, and 30 are left.
+	var exceeded *cost.ExceededError
+	if _, err := m.Reserve(est("b", 40, 90)); !errors.As(err, &exceeded) || exceeded.Unit != "USD" || exceeded.Scope != "m" || !errors.Is(err, cost.ErrExceeded) {
+		t.Fatal(err)
+	}
+	b := mustReserve(t, m, est("b", 10, 90)) // gets what is left
+	if b.Granted().USD != micro(30) {
+		t.Fatal(b.Granted())
+	}
+	b.Release()
+	b.Release()
+	row, err := h.Settle(used(25))
+	if err != nil || row.USD != micro(25) || row.Held != micro(70) || m.Left().USD != micro(75) || m.Spent().USD != micro(25) {
+		t.Fatalf("%+v, %v, left %v", row, err, m.Left().USD)
+	}
+	if again, err := h.Settle(used(60)); !errors.Is(err, cost.ErrSettled) || again.USD != row.USD || m.Spent().USD != micro(25) {
+		t.Errorf("settled twice: %+v, %v", again, err)
+	}
+	if l := m.Ledger(); len(l) != 1 || l.Total().USD != m.Spent().USD {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestReserveAllShares(t *testing.T) {
+	m := meter(t, cost.Budget{USD: cost.Max(micro(100))})
+	reserve := mustReserve(t, m, est("reserve", 50, 50))
+	// Floors 20 + 20 fit into 100 once the reserve is freed, 90 does not; the 60
+	// that are left are shared 1:2.
+	holds, errs := m.ReserveAll([]cost.Estimate{est("a", 20, 80), est("b", 90, 95), est("c", 20, 140)}, reserve)
+	if errs[0] != nil || !errors.Is(errs[1], cost.ErrExceeded) || errs[2] != nil {
+		t.Fatal(errs)
+	}
+	if a, c := holds[0].Granted().USD, holds[2].Granted().USD; a != micro(40) || c != micro(60) {
+		t.Errorf("granted %v and %v", a, c)
+	}
+	if m.Left().USD != 0 {
+		t.Error(m.Left())
+	}
+}
+
+func TestScopes(t *testing.T) {
+	top := meter(t, cost.Budget{USD: cost.Max(micro(100)), PerName: map[string]cost.Sub{"dear": {USD: cost.Max(micro(30)), Calls: 2}}})
+	a, _ := top.Child("a", cost.Budget{USD: cost.Max(micro(60))})
+	b, _ := top.Child("b", cost.Budget{USD: cost.NoLimit()})
+	ha := mustReserve(t, a, est("x", 60, 60))
+	if left := b.Left().USD; left != micro(40) {
+		t.Errorf("b has %v left", left)
+	}
+	if _, err := b.Reserve(est("x", 41, 41)); !errors.Is(err, cost.ErrExceeded) {
+		t.Error(err)
+	}
+	if _, err := ha.Settle(used(60)); err != nil {
+		t.Error(err)
+	}
+	h := mustReserve(t, b, est("dear", 10, 40)) // the name's own limit caps the grant
+	if h.Granted().USD != micro(30) {
+		t.Error(h.Granted())
+	}
+	if _, err := h.Settle(used(5)); err != nil {
+		t.Error(err)
+	}
+	mustReserve(t, b, est("dear", 1, 1)).Release() // a release gives the call back
+	mustReserve(t, b, est("dear", 1, 1)).Finish()
+	var exceeded *cost.ExceededError
+	if _, err := b.Reserve(est("dear", 1, 1)); !errors.As(err, &exceeded) || !exceeded.Sub || exceeded.Unit != "calls" {
+		t.Error(err)
+	}
+	if got := top.Ledger(); len(got) != 2 || got[0].Scope != "m/a" || got[1].Scope != "m/b" {
+		t.Errorf("%+v", got)
+	}
+	if a.Close(); !errors.Is(reserveErr(a), cost.ErrClosed) {
+		t.Error("a closed meter reserves")
+	}
+}
+
+func reserveErr(m *cost.Meter) error { _, err := m.Reserve(est("x", 0, 0)); return err }
+
+// A hold's own meter spends what is held and nothing else.
+func TestHoldMeter(t *testing.T) {
+	m := meter(t, cost.Budget{USD: cost.Max(micro(100)), Calls: 3, PerName: map[string]cost.Sub{"tool": {USD: cost.Max(micro(50))}}})
+	h := mustReserve(t, m, est("tool", 0, 40))
+	in := h.Meter()
+	one := mustReserve(t, in, est("model", 10, 30))
+	if m.Left().USD != micro(60) || in.Left().USD != micro(10) {
+		t.Fatalf("outer %v, inner %v", m.Left().USD, in.Left().USD)
+	}
+	if _, err := one.Settle(used(12)); err != nil {
+		t.Fatal(err)
+	}
+	if m.Spent().USD != micro(12) || m.Left().USD != micro(60) || in.Left().USD != micro(28) {
+		t.Fatalf("spent %v, outer %v, inner %v", m.Spent().USD, m.Left().USD, in.Left().USD)
+	}
+	if _, err := in.Reserve(est("model", 29, 29)); !errors.Is(err, cost.ErrExceeded) {
+		t.Fatal(err)
+	}
+	lost := mustReserve(t, in, est("model", 5, 8)) // never settled: its goroutine hangs
+	h.Finish()
+	if m.Spent().USD != micro(20) || m.Left().USD != micro(80) || m.Spent().Calls != 1 {
+		t.Fatalf("spent %+v, left %v", m.Spent(), m.Left().USD)
+	}
+	if _, err := lost.Settle(used(7)); !errors.Is(err, cost.ErrClosed) || m.Spent().USD != micro(20) {
+		t.Errorf("a late call was charged twice: %v, %v", err, m.Spent().USD)
+	}
+	if m.Ledger().Total().USD != m.Spent().USD {
+		t.Errorf("rows %v, counter %v", m.Ledger().Total().USD, m.Spent().USD)
+	}
+	// 20 of the tool's 50 are spent.
+	if h := mustReserve(t, m, est("tool", 0, 90)); h.Granted().USD != micro(30) {
+		t.Error(h.Granted())
+	}
+}
+
+func TestUnknownUsageChargesTheHold(t *testing.T) {
+	m := meter(t, cost.Budget{USD: cost.Max(micro(100)), Tokens: 1000})
+	e := est("a", 10, 70)
+	e.Worst.Tokens = 500
+	h := mustReserve(t, m, e)
+	row, _ := h.Settle(cost.Usage{}, cost.Tokens(1, 1), errors.New("no reply"))
+	if row.USD != micro(70) || row.Basis != cost.Reserved || row.Err != "no reply" || m.Left().Tokens != 500 {
+		t.Errorf("%+v, %+v", row, m.Left())
+	}
+}
+
+func TestLyingUsageIsChargedAndMarked(t *testing.T) {
+	m := meter(t, cost.Budget{USD: cost.Max(micro(100))})
+	h := mustReserve(t, m, est("a", 10, 70))
+	if row, _ := h.Settle(used(170)); row.USD != micro(170) || row.Over != micro(100) || m.Left().USD != 0 {
+		t.Errorf("%+v, left %v", row, m.Left().USD)
+	}
+	// A priced zero passes an exhausted budget.
+	mustReserve(t, m, est("free", 0, 0)).Finish()
+}
+
+func TestUnpriced(t *testing.T) {
+	e := est("a", 0, 0)
+	e.Priced = false
+	if _, err := meter(t, cost.Budget{}).Reserve(e); !errors.Is(err, cost.ErrUnpriced) {
+		t.Error(err)
+	}
+	m := meter(t, cost.Budget{AllowUnpriced: true, Tokens: 100})
+	e.Worst.Tokens = 60
+	h := mustReserve(t, m, e)
+	row, _ := h.Settle(cost.Usage{Input: 30, Known: true}, cost.Price{}, nil)
+	if row.Basis != cost.Unpriced || m.Spent().Unpriced != 1 || m.Spent().Tokens != 30 {
+		t.Errorf("%+v, %+v", row, m.Spent())
+	}
+}
+
+func TestResizeAndCheck(t *testing.T) {
+	m := meter(t, cost.Budget{USD: cost.Max(micro(100)), PerName: map[string]cost.Sub{"r": {Calls: 1}}})
+	r := mustReserve(t, m, est("r", 40, 40))
+	if err := m.Check(est("r", 90, 90), nil); err == nil {
+		t.Error("90 do not fit beside 40")
+	}
+	if err := m.Check(est("r", 90, 90), r); err != nil {
+		t.Error(err)
+	}
+	if err := r.Resize(est("r", 80, 80)); err != nil || m.Left().USD != micro(20) {
+		t.Error(err, m.Left())
+	}
+	if err := r.Resize(est("r", 101, 101)); !errors.Is(err, cost.ErrExceeded) || m.Left().USD != micro(20) {
+		t.Error(err, m.Left())
+	}
+	r.Release()
+	if m.Left().USD != micro(100) {
+		t.Error(m.Left())
+	}
+	mustReserve(t, m, est("r", 1, 1)) // the count by name came back, too
+}
+
+func TestNilMeterRefuses(t *testing.T) {
+	var m *cost.Meter
+	if _, err := m.Reserve(est("a", 0, 0)); !errors.Is(err, cost.ErrNoMeter) {
+		t.Error(err)
+	}
+	if _, err := m.Child("x", cost.Budget{}); !errors.Is(err, cost.ErrNoMeter) {
+		t.Error(err)
+	}
+	_, errs := m.ReserveAll(make([]cost.Estimate, 2))
+	if m.Spent() != (cost.Spend{}) || m.Left() != (cost.Spend{}) || m.Ledger() != nil || m.Close() != (cost.Spend{}) || len(errs) != 2 {
+		t.Error("a nil meter is not empty")
+	}
+}
+
+func TestConcurrentReservations(t *testing.T) {
+	top := meter(t, cost.Budget{USD: cost.Max(micro(1000))})
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			run, err := top.Child(fmt.Sprint("run-", g), cost.Budget{USD: cost.Max(micro(200))})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range int64(50) {
+				if h, err := run.Reserve(est("m", 3, 9)); err == nil {
+					if _, err := h.Settle(used(3 + i%5)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	spent := top.Spent().USD
+	if spent > micro(1000) || spent < micro(990) || top.Ledger().Total().USD != spent || top.Left().USD != micro(1000)-spent {
+		t.Errorf("spent %v, left %v", spent, top.Left().USD)
+	}
+	if n := len(top.Drain()); n == 0 || top.Ledger() != nil || top.Spent().USD != spent {
+		t.Error("drained", n)
+	}
+}
+
+func BenchmarkReserveSettle(b *testing.B) {
+	for _, parallel := range []bool{false, true} {
+		b.Run(map[bool]string{false: "alone", true: "parallel"}[parallel], func(b *testing.B) {
+			b.ReportAllocs()
+			one := func(m *cost.Meter) {
+				h, err := m.Reserve(est("m", 1, 9))
+				if err == nil {
+					_, err = h.Settle(used(3))
+				}
+				if err != nil {
+					b.Error(err)
+				}
+			}
+			if !parallel {
+				m := meter(b, cost.Budget{USD: cost.NoLimit()})
+				for n := 0; b.Loop(); n++ {
+					if one(m); n%1000 == 0 {
+						m.Drain()
+					}
+				}
+				return
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				m := meter(b, cost.Budget{USD: cost.NoLimit()})
+				for n := 0; pb.Next(); n++ {
+					if one(m); n%1000 == 0 {
+						m.Drain()
+					}
+				}
+			})
+		})
+	}
+}
