@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolorchestra/toolorchestra-go/internal/jsonfix"
 )
@@ -58,6 +59,26 @@ func parse(text string) (any, error) {
 		return nil, problem("cannot be read: " + err.Error())
 	}
 	return v, nil
+}
+
+// maxProblem bounds the text of an ArgumentsError: it is read by a model, and
+// paid for.
+const maxProblem = 600
+
+// problem makes one error of what is wrong, or nil of nothing.
+func problem(all ...string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	text := strings.ToValidUTF8(strings.Join(all, "; "), "\uFFFD")
+	if len(text) > maxProblem {
+		end := maxProblem - len("…")
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "…"
+	}
+	return &ArgumentsError{Problem: text}
 }
 
 func truncated() error {
@@ -233,14 +254,9 @@ func (n *node) rename(m map[string]any) {
 		if _, ok := n.byName[k]; ok {
 			continue
 		}
-		var names []string
-		for _, f := range n.fields {
-			if plain(f.name) == plain(k) {
-				names = append(names, f.name)
-			}
-		}
-		if len(names) == 1 {
-			meant[names[0]] = append(meant[names[0]], k)
+		if i, ok := n.byPlain[plain(k)]; ok && i >= 0 {
+			name := n.fields[i].name
+			meant[name] = append(meant[name], k)
 		}
 	}
 	for name, keys := range meant {

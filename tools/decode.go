@@ -14,10 +14,6 @@ import (
 	"github.com/toolorchestra/toolorchestra-go/internal/jsonfix"
 )
 
-// maxProblem bounds the text of an ArgumentsError: it is read by a model, and
-// paid for.
-const maxProblem = 600
-
 // decode reads raw into in, a pointer to a zero In. Errors are *ArgumentsError.
 func (a *arguments) decode(raw json.RawMessage, in any) error {
 	text, err := a.read(raw)
@@ -62,22 +58,6 @@ func (a *arguments) read(raw json.RawMessage) ([]byte, error) {
 	return sc.withPresets(), problem(sc.problems...)
 }
 
-// problem makes one error of what is wrong, or nil of nothing.
-func problem(all ...string) error {
-	if len(all) == 0 {
-		return nil
-	}
-	text := strings.ToValidUTF8(strings.Join(all, "; "), "\uFFFD")
-	if len(text) > maxProblem {
-		end := maxProblem - len("…")
-		for !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + "…"
-	}
-	return &ArgumentsError{Problem: text}
-}
-
 // scan holds valid JSON against a node, without decoding it. Without report it
 // stops at the first problem.
 type scan struct {
@@ -101,7 +81,7 @@ type presets struct {
 // bad notes a problem of the value at path.
 func (s *scan) bad(format string, a ...any) {
 	s.failed = true
-	if s.report {
+	if s.more() {
 		text := fmt.Sprintf(format, a...)
 		if len(s.path) > 0 {
 			text = strings.TrimPrefix(strings.Join(s.path, ""), ".") + ": " + text
@@ -109,6 +89,10 @@ func (s *scan) bad(format string, a ...any) {
 		s.problems = append(s.problems, text)
 	}
 }
+
+// more reports whether further problems are noted: a text of maxProblem bytes
+// has no room for many.
+func (s *scan) more() bool { return s.report && len(s.problems) < 20 }
 
 func (s *scan) stop() bool { return s.failed && !s.report }
 
@@ -235,7 +219,7 @@ func (s *scan) object(n *node) {
 		s.next(':')
 		i, ok := n.byName[string(key)]
 		switch {
-		case !ok && s.report:
+		case !ok && s.more():
 			s.bad("unknown key %q; known: %s", clip(string(key)), n.known())
 		case !ok, seen.has(i): // of equal keys the last counts: the tolerant reader sees to it
 			s.failed = true

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ func TestArguments(t *testing.T) {
 		"escapes":              {`{"qu\u0065ry":"g\u006f"}`, plain},
 		"equal keys":           {`{"query":"x","query":"go"}`, plain},
 		"equal keys, nested":   {`{"query":"go","place":{"city":"a","zip":"1"},"place":{"city":"b"}}`, with(func(v *in) { v.Place = &place{"b", "0000"} })},
+		"equal keys, merged":   {`{"query":"go","meta":{"a":"1"},"meta":{"b":"2"}}`, with(func(v *in) { v.Meta = map[string]string{"b": "2"} })},
 		"repaired":             {"```json\n{'query': 'go',}\n```", plain},
 		"with prose":           {`I call it with {"query": "go"}.`, plain},
 		"arguments":            {`{"arguments": {"query": "go"}}`, plain},
@@ -127,6 +129,7 @@ func TestArgumentsRefused(t *testing.T) {
 			"max_results: must be at most 20", `mode: must be one of ["a" "b"]`, "tags[2]: must have at most 3 characters", "tags: must have at most 2 items"}},
 		{`{"query": "go", "max_results": "many"}`, []string{"max_results: must be an integer, not a string"}},
 		{`{"query": "go", "max_results": 2.5}`, []string{"max_results: must be an integer"}},
+		{`{"query": "go", "dict": {"a": 9007199254740993.0}}`, []string{"dict[a]: must be an integer"}},
 		{`{"query": "go", "max_results": 1e400}`, []string{"max_results: must be an integer"}},
 		{`{"query": "go", "max_results": 99999999999999999999}`, []string{"max_results: is out of range"}},
 		{`{"query": "go", "small": 128, "uns": -1}`, []string{"small: is out of range", "uns: must not be negative"}},
@@ -181,6 +184,48 @@ func TestProblemsAreShort(t *testing.T) {
 		if !errors.As(err, &bad) || len(bad.Problem) > maxProblem || !json.Valid([]byte(fmt.Sprintf("%q", bad.Problem))) {
 			t.Errorf("%.40s: %v", args, err)
 		}
+	}
+}
+
+// A megabyte of nonsense is refused with about as much work as reading it.
+func TestEndlessArguments(t *testing.T) {
+	type in struct {
+		A  string         `json:"a"`
+		BC string         `json:"b_c,omitempty"`
+		Bc string         `json:"bc,omitempty"` // b-c could mean either
+		L  []int          `json:"l,omitempty"`
+		D  map[string]int `json:"d,omitempty"`
+	}
+	var keys strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&keys, `"k%d": 1, `, i)
+	}
+	for _, args := range []string{
+		`{` + keys.String() + `"a": "x"}`, `{"a": "x", "b-c": "y"}`, `{"a": "x", "l": [` + strings.Repeat(`"x", `, 100_000) + `1]}`,
+		`{"a": "x", "d": {` + strings.ReplaceAll(keys.String(), ": 1", `: "x"`) + `"z": 1}}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := read1[in](t, args)
+		runtime.ReadMemStats(&after)
+		var bad *ArgumentsError
+		if !errors.As(err, &bad) || len(bad.Problem) > maxProblem {
+			t.Errorf("%.40s: %v", args, err)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > uint64(200*len(args)+1<<20) {
+			t.Errorf("%.40s: %d bytes allocated for %d", args, got, len(args))
+		}
+	}
+}
+
+func TestFewProblemsAreNoted(t *testing.T) {
+	a, err := newArguments("t", reflect.TypeFor[query]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := scan{b: []byte(`{` + strings.Repeat(`"x":1,`, 1000) + `"y":1}`), report: true}
+	if sc.value(a.root); len(sc.problems) != 20 || !sc.failed || sc.i != len(sc.b) {
+		t.Errorf("%d problems, read to %d of %d", len(sc.problems), sc.i, len(sc.b))
 	}
 }
 

@@ -27,8 +27,10 @@ import (
 // that were cut off are never passed on. A default inside an object applies if
 // that object is given.
 //
-// An Out that is a string becomes Result.Text, a Result stays as it is, and
-// anything else is encoded as JSON into Text and Data. fn must be safe for
+// An Out that is a string becomes Result.Text, and anything else is encoded as
+// JSON into Text and Data; both are added to the workspace, as an attempt if
+// the tool has the effect Answers, else as a document. A Result stays as it is
+// and says itself what it adds. fn must be safe for
 // concurrent use. Errors of New are *SpecError.
 func New[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) (Tool, error) {
 	spec := Spec{Name: name, Description: description}
@@ -91,6 +93,12 @@ func WithSources(names ...string) Option {
 	return option(func(s *Spec) { s.Sources = append([]string(nil), names...) })
 }
 
+// WithPropose sets Spec.Propose: complete arguments, best first, for policies
+// that cannot write them.
+func WithPropose(f func(Call) []json.RawMessage) Option {
+	return option(func(s *Spec) { s.Propose = f })
+}
+
 type typed[In, Out any] struct {
 	spec Spec
 	args *arguments
@@ -110,7 +118,7 @@ func (t *typed[In, Out]) Call(ctx context.Context, c Call) (Result, error) {
 	}
 	switch out := any(out).(type) {
 	case string:
-		return Result{Text: out}, nil
+		return t.gathered(c, Result{Text: out}), nil
 	case Result:
 		return out, nil
 	}
@@ -118,7 +126,20 @@ func (t *typed[In, Out]) Call(ctx context.Context, c Call) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("tools: result of %s: %w", t.spec.Name, err)
 	}
-	return Result{Text: string(data), Data: data}, nil
+	return t.gathered(c, Result{Text: string(data), Data: data}), nil
+}
+
+// gathered puts what the function returned into the workspace, where experts
+// see it too: as an attempt if the tool gives answers, else as a document.
+func (t *typed[In, Out]) gathered(c Call, r Result) Result {
+	switch {
+	case r.Text == "":
+	case t.spec.Effects&Answers != 0:
+		r.Attempts = []Attempt{{By: t.spec.Name, Text: r.Text}}
+	default:
+		r.Documents = []Document{{ID: c.ID, Title: t.spec.Name + " " + string(c.Args), Text: r.Text, Source: t.spec.Name}}
+	}
+	return r
 }
 
 // encode is json.Marshal without escapes for HTML, which models would copy.

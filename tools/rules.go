@@ -58,9 +58,7 @@ func (b *builder) checkTag(f reflect.StructField, tag, path string) error {
 	v := sample(f.Type)
 	for i := 0; i < len(rules); i++ {
 		r := rules[i]
-		name, _, _ := strings.Cut(r, "=")
-		switch {
-		case name == "dive":
+		if r == "dive" {
 			e := indirect(v)
 			switch e.Kind() {
 			case reflect.Slice, reflect.Array, reflect.Map:
@@ -76,9 +74,6 @@ func (b *builder) checkTag(f reflect.StructField, tag, path string) error {
 			}
 			v = sample(e.Type().Elem())
 			continue
-		case strings.Contains(name, "field"), strings.HasPrefix(name, "required_"), strings.HasPrefix(name, "excluded_"),
-			name == "structonly", name == "nostructlevel":
-			continue // about other fields: checkStruct runs them
 		}
 		err := guard(func() error {
 			err := b.rules.Var(v.Interface(), r)

@@ -25,8 +25,9 @@ type node struct {
 	elem     *node          // of an array or a dict
 	fields   []field        // of an object
 	byName   map[string]int
-	must     set // fields that are required
-	preset   set // fields with a default
+	byPlain  map[string]int // by plain(name); -1 = more than one
+	must     set            // fields that are required
+	preset   set            // fields with a default
 }
 
 type kind uint8
@@ -171,8 +172,8 @@ func (b *builder) surveyStruct(t reflect.Type, path string, above []reflect.Type
 			if tag := f.Tag.Get("json"); tag != "" || e.Kind() != reflect.Struct || special(e) != nil || e != f.Type && !f.IsExported() {
 				return b.bad(join(path, f.Name), "is embedded in a way that schemas and JSON read differently; give the field a name")
 			}
-			if slices.Contains(above, e) {
-				return b.bad(join(path, f.Name), "%s contains itself", e)
+			if err := b.survey(e, join(path, f.Name), above); err != nil {
+				return err
 			}
 			continue
 		}
@@ -239,7 +240,7 @@ func (b *builder) node(t reflect.Type, s *js.Schema, path string) (*node, error)
 }
 
 func (b *builder) object(n *node, t reflect.Type, path string) error {
-	n.byName = map[string]int{}
+	n.byName, n.byPlain = map[string]int{}, map[string]int{}
 	n.schema.Required = nil
 	for _, f := range reflect.VisibleFields(t) {
 		name, opts, ok := jsonName(f)
@@ -279,6 +280,10 @@ func (b *builder) object(n *node, t reflect.Type, path string) error {
 		}
 		n.fields = append(n.fields, fd)
 		n.byName[name] = i
+		if _, twice := n.byPlain[plain(name)]; twice {
+			i = -1
+		}
+		n.byPlain[plain(name)] = i
 	}
 	return b.checkStruct(t, path)
 }

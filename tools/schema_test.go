@@ -106,6 +106,11 @@ type (
 	}
 	embedded struct{ *base }
 	methods  interface{ M() }
+	Ring     struct{ *Ring }
+	ringed   struct{ *Ring }
+	Place    struct {
+		Town string `json:"town"`
+	}
 )
 
 // make1 makes a tool with one argument type.
@@ -120,22 +125,23 @@ func TestBadTypes(t *testing.T) {
 		field string
 		fix   string
 	}{
-		"string":          {make1[string](), "In", "struct"},
-		"pointer":         {make1[*place](), "In", "struct"},
-		"map":             {make1[map[string]string](), "In", "struct"},
-		"time":            {make1[time.Time](), "In", "struct"},
-		"interface":       {make1[any](), "In", "struct"},
-		"chan":            {make1[struct{ A struct{ C chan int } }](), "A.C", "json:\"-\""},
-		"func":            {make1[struct{ F []func() }](), "F[]", "json:\"-\""},
-		"complex":         {make1[struct{ C complex128 }](), "C", "JSON"},
-		"recursive":       {make1[loop](), "Next", "contains itself"},
-		"recursive list":  {make1[loopList](), "Kids[]", "contains itself"},
-		"map keys":        {make1[struct{ M map[int]string }](), "M", "not strings"},
-		"duration":        {make1[struct{ D *time.Duration }](), "D", "seconds"},
-		"duration in map": {make1[struct{ D map[string]time.Duration }](), "D{}", "seconds"},
-		"methods":         {make1[struct{ I methods }](), "I", "has methods"},
-		"embedded, named": {make1[named](), "place", "embedded"},
-		"embedded, ptr":   {make1[embedded](), "base", "embedded"},
+		"string":             {make1[string](), "In", "struct"},
+		"pointer":            {make1[*place](), "In", "struct"},
+		"map":                {make1[map[string]string](), "In", "struct"},
+		"time":               {make1[time.Time](), "In", "struct"},
+		"interface":          {make1[any](), "In", "struct"},
+		"chan":               {make1[struct{ A struct{ C chan int } }](), "A.C", "json:\"-\""},
+		"func":               {make1[struct{ F []func() }](), "F[]", "json:\"-\""},
+		"complex":            {make1[struct{ C complex128 }](), "C", "JSON"},
+		"recursive":          {make1[loop](), "Next", "contains itself"},
+		"recursive list":     {make1[loopList](), "Kids[]", "contains itself"},
+		"recursive embedded": {make1[ringed](), "Ring.Ring", "contains itself"},
+		"map keys":           {make1[struct{ M map[int]string }](), "M", "not strings"},
+		"duration":           {make1[struct{ D *time.Duration }](), "D", "seconds"},
+		"duration in map":    {make1[struct{ D map[string]time.Duration }](), "D{}", "seconds"},
+		"methods":            {make1[struct{ I methods }](), "I", "has methods"},
+		"embedded, named":    {make1[named](), "place", "embedded"},
+		"embedded, ptr":      {make1[embedded](), "base", "embedded"},
 		"string option": {make1[struct {
 			N int `json:"n,string"`
 		}](), "n", "not supported"},
@@ -193,7 +199,12 @@ func TestGoodTypes(t *testing.T) {
 		"other fields": make1[struct {
 			A string `json:"a" validate:"required_without=B"`
 			B string `json:"b" validate:"required_without=A,omitempty,nefield=A"`
+			C string `json:"c" validate:"required_if=A x,excluded_unless=B y,eqcsfield=A,required_with_all=A B"`
+			D int    `json:"d" validate:"skip_unless=A x,gtfield=E"`
+			E int    `json:"e" validate:"ltefield=D"`
+			P place  `json:"p" validate:"structonly"`
 		}](),
+		"embedded pointer": make1[struct{ *Place }](),
 		"unexported": make1[struct {
 			A string
 			c chan int

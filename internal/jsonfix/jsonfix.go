@@ -75,6 +75,7 @@ func read(s string) (Value, int, error) {
 			break
 		}
 		p.i += next
+		p.steps += next
 		v, err = p.value(1)
 	}
 	if err != nil {

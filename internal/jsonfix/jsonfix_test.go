@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -147,13 +148,20 @@ func TestLimits(t *testing.T) {
 func TestLinear(t *testing.T) {
 	units := []string{
 		`"`, `'`, `{`, `[`, `{a:`, `"a" `, `"a","`, `{"a":"b`, `{}`, `{} [`, `\"`, `\`, `/*`, `//`, `#`, `x"`, `1"`, `"""`, `'''`, "```",
-		`“`, `" + "`, `,`, `: `, `"":`, `" `, ` `, `(`, `),`, `}`, `{"`, `"x", `, `é"`, `1_`, `"a":1}, `, `\u0041`, `[{`, `{ `,
+		`“`, `" + "`, `,`, `: `, `"":`, `" `, ` `, `(`, `),`, `}`, `{"`, `"x", `, `é"`, `1_`, `"a":1}, `, `\u0041`, `[{`, `{ `, `"x" + `, `a:1,`, `"\u0061`,
 	}
 	for _, prefix := range []string{"", `{"a": `, `{"a": "`, `[`, `{"`, "x "} {
 		for _, u := range units {
 			for _, n := range []int{200, 20_000} {
 				in := prefix + strings.Repeat(u, n)
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
 				_, steps, _ := read(in)
+				runtime.ReadMemStats(&after)
+				// Copies are no steps, but allocate.
+				if got := after.TotalAlloc - before.TotalAlloc; got > uint64(500*len(in)+1<<16) {
+					t.Errorf("%q + %d × %q: %d bytes allocated for %d", prefix, n, u, got, len(in))
+				}
 				if limit := 2 * (window + 8) * len(in); steps > limit {
 					t.Errorf("%q + %d × %q: %d steps for %d bytes", prefix, n, u, steps, len(in))
 				}

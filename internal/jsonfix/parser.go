@@ -85,7 +85,8 @@ func (p *parser) value(d int) (any, error) {
 		return p.array(d)
 	}
 	if q := p.quote(); q != "" {
-		s := p.str(q)
+		var b strings.Builder
+		p.str(&b, q)
 		for !p.cut { // "a" + "b"
 			at := p.i
 			p.gap()
@@ -98,9 +99,9 @@ func (p *parser) value(d int) (any, error) {
 			if q = p.quote(); q == "" {
 				break
 			}
-			s += p.str(q)
+			p.str(&b, q)
 		}
-		return s, nil
+		return b.String(), nil
 	}
 	return p.bare(), nil
 }

@@ -42,8 +42,8 @@ func (p *parser) quote() string {
 	return q
 }
 
-// str reads a string that q closes.
-func (p *parser) str(q string) string {
+// str reads a string that q closes into b.
+func (p *parser) str(b *strings.Builder, q string) {
 	triple := len(q) == 3 && q[0] == q[1]
 	if triple {
 		p.i += 3
@@ -51,27 +51,25 @@ func (p *parser) str(q string) string {
 		_, n := utf8.DecodeRuneInString(p.s[p.i:])
 		p.i += n
 	}
-	var b strings.Builder
 	for !p.eof() {
 		r, n := utf8.DecodeRuneInString(p.s[p.i:])
 		switch {
 		case r == '\\':
-			p.escape(&b)
+			p.escape(b)
 			continue
 		case triple:
 			if strings.HasPrefix(p.s[p.i:], q) {
 				p.i += 3
-				return b.String()
+				return
 			}
 		case strings.ContainsRune(q, r) && p.closes(p.i+n):
 			p.i += n
-			return b.String()
+			return
 		}
 		b.WriteString(p.s[p.i : p.i+n])
 		p.i += n
 	}
 	p.cut = true
-	return b.String()
 }
 
 func (p *parser) ahead(j int) string {
