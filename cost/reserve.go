@@ -150,4 +150,3 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 	h.count(+1)
 	return h, nil
 }
-

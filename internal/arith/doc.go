@@ -152,5 +152,8 @@ func (n *node) print(b []byte, min int) []byte {
 	}
 	b = n.args[0].print(b, left)
 	b = append(append(append(b, ' '), n.op...), ' ')
+	if n.op == "%" && n.args[1].op == "neg" { // see expr
+		right = precPostfix
+	}
 	return n.args[1].print(b, right)
 }

@@ -147,7 +147,7 @@ func (l *lexer) number() error {
 	if l.words {
 		if m := ordinalPattern().FindStringSubmatch(rest); m != nil {
 			v, _ := new(big.Rat).SetString(m[1])
-			l.toks = append(l.toks, token{kind: tOrdinal, val: v, pos: l.pos, end: l.pos + len(m[0])})
+			l.toks = append(l.toks, token{kind: tOrdinal, text: v.RatString(), val: v, pos: l.pos, end: l.pos + len(m[0])})
 			l.pos += len(m[0])
 			return nil
 		}

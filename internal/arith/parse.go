@@ -9,6 +9,7 @@ import (
 const (
 	precSum = iota + 1
 	precProduct
+	precShare
 	precSign
 	precPower
 	precPostfix
@@ -20,8 +21,10 @@ func infix(op string) (prec int, right bool) {
 	switch op {
 	case "+", "-", "more than", "less than":
 		return precSum, false
-	case "*", "/", "//", "%", "<<", ">>", "of", "off", "choose":
+	case "*", "/", "//", "%", "<<", ">>", "off", "choose":
 		return precProduct, false
+	case "of":
+		return precShare, true
 	case "^":
 		return precPower, true
 	}
@@ -115,6 +118,10 @@ func (p *parser) expr(min int) (*node, error) {
 			left = binary("^", left, integer(power), t.pos)
 			continue
 		case t.text == "percent", t.text == "%" && !p.startsOperand(p.ahead()):
+			if next := p.ahead(); t.text == "%" && next.kind == tOp && (next.text == "-" || next.text == "+") &&
+				(p.toks[p.i-1].end < t.pos || p.toks[p.i+2].pos == next.end) { // 50% - 3 is clear, 7 % -3 is not
+				return nil, syntax(t.pos, "%% before a sign has two meanings; write 7 %% (-3) or 7/100 - 3")
+			}
 			p.i++
 			left = binary("/", left, integer(100), t.pos)
 			left.pct = true

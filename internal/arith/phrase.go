@@ -1,16 +1,25 @@
 package arith
 
-// share reads "two thirds" after the number two.
+// share reads "two thirds" or "2/3" before "of"; n is the two.
 func (p *parser) share(n *node) *node {
-	if t := p.peek(); t.kind == tOrdinal && p.words && p.ahead().kind == tOp && p.ahead().text == "of" {
+	if !p.words {
+		return n
+	}
+	of := func(t token) bool { return t.kind == tOp && t.text == "of" }
+	t := p.peek()
+	switch next := p.ahead(); {
+	case t.kind == tOrdinal && of(next):
 		p.i++
 		return binary("/", n, number(t), t.pos)
+	case t.kind == tOp && t.text == "/" && next.kind == tNum && of(p.toks[p.i+2]):
+		p.i += 2
+		return binary("/", n, number(next), t.pos)
 	}
 	return n
 }
 
 func number(t token) *node {
-	return &node{op: "num", text: t.val.Num().String(), val: t.val, pos: t.pos}
+	return &node{op: "num", text: t.text, val: t.val, pos: t.pos}
 }
 
 // word takes the next token if it is one of these.
@@ -103,19 +112,31 @@ func (p *parser) items() ([]*node, error) {
 			return nil, err
 		}
 		list = append(list, n)
-		if p.is(",") {
-			switch next := p.ahead(); {
-			case next.kind == tWord && next.text == "and":
-				p.i += 2
-				continue
-			case next.kind == tOp && next.text != "(" || next.kind == tWord && next.text == "then":
-				return list, nil
-			}
-			p.i++
-		} else if !p.word("and") {
+		at := p.i
+		comma := p.accept(",")
+		and := p.word("and")
+		if !comma && !and || p.leaves() {
+			p.i = at
 			return list, nil
 		}
 	}
+}
+
+// leaves reports whether what follows "and" or a comma is no item of a list but
+// a further step or an operator; -5 is an item, unlike minus 5.
+func (p *parser) leaves() bool {
+	t := p.peek()
+	switch t.kind {
+	case tWord:
+		switch t.text {
+		case "then", "multiply", "divide", "add", "subtract":
+			return true
+		}
+	case tOp:
+		sign := (t.text == "-" || t.text == "+") && t.end-t.pos < len("less") && t.end == p.ahead().pos
+		return t.text != "(" && t.text != "√" && !sign
+	}
+	return false
 }
 
 func (p *parser) list(t token) (*node, error) {
@@ -179,15 +200,11 @@ func (p *parser) verb(t token) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.text == "raise" && p.accept("^") {
-		y, err := p.expr(precSign)
-		if err != nil {
-			return nil, err
+	if t.text == "raise" { // to the power of 8
+		if x.op != "^" {
+			return nil, p.unexpected(p.peek())
 		}
-		return opened(binary("^", x, y, t.pos), t.text), nil
-	}
-	if t.text == "raise" && p.peek().kind == tWord && p.peek().text == "tothe" {
-		return p.tothe(x)
+		return opened(x, t.text), nil
 	}
 	list := []*node{x}
 	swap := false

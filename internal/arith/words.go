@@ -139,7 +139,8 @@ func lexWords(s string) ([]token, bool) {
 			out = append(out, t)
 			i++
 		case ordinalWord(t.text) > 0:
-			out = append(out, token{kind: tOrdinal, val: new(big.Rat).SetInt64(ordinalWord(t.text)), pos: t.pos, end: t.end})
+			v := new(big.Rat).SetInt64(ordinalWord(t.text))
+			out = append(out, token{kind: tOrdinal, text: v.RatString(), val: v, pos: t.pos, end: t.end})
 			i++
 		case strings.EqualFold(t.text, "x") && i > 0 && raw[i-1].end < t.pos && t.end < raw[i+1].pos:
 			out = append(out, token{kind: tOp, text: "*", pos: t.pos, end: t.end})

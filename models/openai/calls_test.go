@@ -83,6 +83,10 @@ func TestJoiner(t *testing.T) {
 			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`,
 			`[{"index":1,"id":"a","function":{"name":"f","arguments":"{}"}}]`,
 		}, `a:f:{} ; a:f:{}`},
+		{"one id at two indexes, interleaved", []string{
+			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}},{"index":1,"id":"a","function":{"name":"f","arguments":"{ "}}]`,
+			`[{"index":0,"id":"a","function":{"arguments":"}"}},{"index":1,"id":"a","function":{"arguments":"}"}}]`,
+		}, `a:f:{} ; a:f:{ }`},
 		{"one id repeated stays two calls", []string{
 			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`,
 			`[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`,

@@ -210,6 +210,7 @@ func TestUsage(t *testing.T) {
 		{"negative and absurd", []string{`{"prompt_tokens":-5,"completion_tokens":1e30,"completion_tokens_details":{"reasoning_tokens":-1e30}}`}, cost.Usage{Input: -5, Output: 1<<63 - 1, Reasoning: -1 << 63, Known: true}, ""},
 		{"other types", []string{`{"prompt_tokens":12.0,"completion_tokens":"7","prompt_tokens_details":7}`}, cost.Usage{Input: 12, Output: 7, Known: true}, ""},
 		{"words for numbers", []string{`{"prompt_tokens":"many","completion_tokens":{}}`}, cost.Usage{}, ""},
+		{"a cost on its own, later", []string{`{"prompt_tokens":1,"completion_tokens":1}`, `{"cost":0.5}`}, cost.Usage{Input: 1, Output: 1, Known: true}, "0.5"},
 		{"a cost as written", []string{`{"prompt_tokens":1,"completion_tokens":1,"cost":0.00014125}`}, cost.Usage{Input: 1, Output: 1, Known: true}, "0.00014125"},
 		{"a cost with an exponent", []string{`{"cost":1.5e-7}`}, cost.Usage{}, "0.00000015"},
 		{"a cost of nothing", []string{`{"cost":0}`}, cost.Usage{}, "0"},
@@ -236,11 +237,14 @@ func TestUsage(t *testing.T) {
 }
 
 func TestRequestOnTheWire(t *testing.T) {
-	var got *http.Request
-	var body string
+	type seen struct {
+		*http.Request
+		body string
+	}
+	requests := make(chan seen, 2)
 	m := serve(t, Config{Key: "sk-1", Header: http.Header{"x-title": {"t"}, "User-Agent": {"mine"}}}, func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
-		got, body = r, string(b)
+		requests <- seen{r, string(b)}
 		say(200, file(t, "openai_chat.json"))(w, r)
 	})
 	for range 2 { // the second on the same connection
@@ -248,10 +252,11 @@ func TestRequestOnTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	got := <-requests
 	h := got.Header
 	if got.Method != "POST" || got.URL.Path != "/v1/chat/completions" || h.Get("Authorization") != "Bearer sk-1" || h.Get("X-Title") != "t" ||
-		h.Get("User-Agent") != "mine" || h.Get("Content-Type") != "application/json" || !json.Valid([]byte(body)) {
-		t.Errorf("got %s %s %v %s", got.Method, got.URL, h, body)
+		h.Get("User-Agent") != "mine" || h.Get("Content-Type") != "application/json" || !json.Valid([]byte(got.body)) {
+		t.Errorf("got %s %s %v %s", got.Method, got.URL, h, got.body)
 	}
 	// A query of the base stays where it belongs.
 	c := mustNew(t, "m", Config{BaseURL: "https://x.example/openai/v1/?api-version=2"})
@@ -260,19 +265,37 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 }
 
-// A connection is used again after a stream was read to its end.
+// A connection is used again after a stream.
 func TestConnectionReuse(t *testing.T) {
-	peers := map[string]bool{}
+	const calls = 5
+	from := make(chan string, calls)
 	m := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
-		peers[r.RemoteAddr] = true
+		from <- r.RemoteAddr
 		say(200, file(t, "openrouter.sse"))(w, r)
+		w.(http.Flusher).Flush()
 	})
-	for range 5 {
+	peers := map[string]bool{}
+	for range calls {
 		if _, err := m.Generate(t.Context(), &models.Request{Messages: hello, OnDelta: func(models.Delta) {}}); err != nil {
 			t.Fatal(err)
 		}
+		peers[<-from] = true
 	}
 	if len(peers) != 1 {
-		t.Errorf("%d connections for 5 calls", len(peers))
+		t.Errorf("%d connections for %d calls", len(peers), calls)
+	}
+	// For that, the end of the body must have been read, even if it comes after
+	// [DONE].
+	ended := false
+	m = overReader(t, func() io.Reader {
+		return io.MultiReader(strings.NewReader(file(t, "openrouter.sse")), atEnd(func() { ended = true }))
+	})
+	if _, err := m.Generate(t.Context(), &models.Request{Messages: hello}); err != nil || !ended {
+		t.Errorf("%v, end read: %v", err, ended)
 	}
 }
+
+// atEnd is called when the end is read.
+type atEnd func()
+
+func (f atEnd) Read([]byte) (int, error) { f(); return 0, io.EOF }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -108,10 +109,14 @@ func TestCutAtEveryByte(t *testing.T) {
 // The same over a real connection: closed cleanly, too early, or reset.
 func TestCutConnection(t *testing.T) {
 	full := file(t, "openai_tools.sse")
+	var mu sync.Mutex // the server reads what the test writes
 	var n int
 	var how string
 	m := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		n, how := n, how
+		mu.Unlock()
 		conn, buf, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			panic(err)
@@ -130,14 +135,19 @@ func TestCutConnection(t *testing.T) {
 		}
 	})
 	r := models.Request{Messages: hello, OnDelta: func(models.Delta) {}}
-	n = len(full)
-	whole, err := m.Generate(t.Context(), &r)
+	cut := func(after int, by string) (*models.Response, error) {
+		mu.Lock()
+		n, how = after, by
+		mu.Unlock()
+		return m.Generate(t.Context(), &r)
+	}
+	whole, err := cut(len(full), "close")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n = 0; n < len(full); n += 7 {
-		for _, how = range []string{"close", "early", "reset"} {
-			got, err := m.Generate(t.Context(), &r)
+	for n := 0; n < len(full); n += 7 {
+		for _, how := range []string{"close", "early", "reset"} {
+			got, err := cut(n, how)
 			if how == "reset" && err != nil { // what had been written may be lost
 				var e *models.Error
 				if !errors.As(err, &e) || !errors.Is(err, models.ErrTruncated) || !e.Sent || !e.Retryable {
@@ -209,28 +219,22 @@ func TestStreamFailures(t *testing.T) {
 }
 
 // A reply without end is stopped.
-func TestEndlessStream(t *testing.T) {
-	words := chunk(`{"choices":[{"delta":{"content":"` + strings.Repeat("x", 1<<20) + `"}}]}`)
-	m := overReader(t, func() io.Reader { return &repeat{s: words} })
-	_, err := m.Generate(t.Context(), &models.Request{Messages: hello})
-	if !errors.Is(err, models.ErrMalformed) || !strings.Contains(err.Error(), "64 MiB") {
+func TestEndlessReply(t *testing.T) {
+	m := overReader(t, func() io.Reader { return endless('x') })
+	if _, err := m.Generate(t.Context(), &models.Request{Messages: hello}); !errors.Is(err, models.ErrMalformed) || !strings.Contains(err.Error(), "16 MiB") {
 		t.Errorf("got %.200v", err)
 	}
-	m = overReader(t, func() io.Reader { return endless('x') })
-	if _, err := m.Generate(t.Context(), &models.Request{Messages: hello}); !errors.Is(err, models.ErrMalformed) {
-		t.Errorf("got %.200v", err)
+	if e := m.(*client).plain(t.Context(), &http.Response{Body: io.NopCloser(endless('x'))}, &answer{}); e == nil || !errors.Is(e.Err, errTooLong) {
+		t.Errorf("got %+v", e)
 	}
-}
-
-type repeat struct {
-	s  string
-	at int
-}
-
-func (r *repeat) Read(p []byte) (int, error) {
-	n := copy(p, r.s[r.at:])
-	r.at = (r.at + n) % len(r.s)
-	return n, nil
+	// As a stream, 64 MiB would take long.
+	for _, delta := range []string{`{"content":"0123456789"}`, `{"reasoning":"0123456789"}`, `{"refusal":"0123456789"}`, `{"tool_calls":[{"function":{"arguments":"0123456789"}}]}`, `{"function_call":{"name":"0123456789"}}`} {
+		a := &answer{r: new(models.Request), size: maxReply - 9}
+		resp := &http.Response{Body: io.NopCloser(strings.NewReader(chunk(`{"choices":[{"delta":`+delta+`}]}`) + done))}
+		if e := m.(*client).stream(t.Context(), resp, a); e == nil || !errors.Is(e.Err, errTooLong) {
+			t.Errorf("%s: got %+v", delta, e)
+		}
+	}
 }
 
 var errEnough = errors.New("enough")
@@ -252,6 +256,27 @@ func TestCancelInStream(t *testing.T) {
 		t.Errorf("got %+v, %v: %+v", got, err, e)
 	}
 	<-gone
+}
+
+func TestCancelInPlainBody(t *testing.T) {
+	begun := make(chan struct{})
+	m := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{"choices":[`)
+		w.(http.Flusher).Flush()
+		close(begun)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-begun
+		cancel(errEnough)
+	}()
+	_, err := m.Generate(ctx, &models.Request{Messages: hello})
+	var e *models.Error
+	if !errors.As(err, &e) || !errors.Is(err, errEnough) || !e.Sent || e.Retryable || errors.Is(err, models.ErrTruncated) {
+		t.Errorf("got %v: %+v", err, e)
+	}
 }
 
 // What is already in the buffers does not turn a cancelled call into a success.
@@ -317,18 +342,18 @@ func FuzzStream(f *testing.F) {
 		f.Add(file(f, name))
 	}
 	f.Add(chunk(`{"choices":[{"delta":{"content":[{"thinking":[[null]]}],"tool_calls":[{"index":-1}]}}],"usage":{"cost":"1e9"}}`))
+	m := overReader(f, nil).(*client)
 	f.Fuzz(func(t *testing.T, body string) {
-		m := overReader(t, func() io.Reader { return strings.NewReader(body) })
 		var h heard
-		got, err := m.Generate(t.Context(), &models.Request{Messages: hello, Tokens: true, OnDelta: h.add})
-		var e *models.Error
-		if err != nil {
-			if !errors.As(err, &e) || !e.Sent {
-				t.Fatalf("%#v", err)
+		a := &answer{r: &models.Request{Messages: hello, Tokens: true, OnDelta: h.add}}
+		e := m.stream(context.Background(), &http.Response{Body: io.NopCloser(strings.NewReader(body))}, a)
+		got, err := a.done()
+		if e != nil || err != nil {
+			if got = a.partial(); got == nil {
+				return
 			}
-			got = e.Partial
 		}
-		if got != nil && (got.Text != h.text.String() || got.Reasoning != h.reasoning.String()) {
+		if got.Text != h.text.String() || got.Reasoning != h.reasoning.String() {
 			t.Errorf("heard %q, got %q", h.text.String(), got.Text)
 		}
 	})

@@ -171,7 +171,7 @@ func addUsage(u *cost.Usage, b json.RawMessage) {
 	_ = json.Unmarshal(b, &details) // a part of the wrong type is as good as missing
 	in, okIn := integer(f.Prompt)
 	out, okOut := integer(f.Completion)
-	if u.Known && in == 0 && out == 0 && (u.Input != 0 || u.Output != 0) {
+	if (okIn || okOut) && in == 0 && out == 0 && (u.Input != 0 || u.Output != 0) {
 		return
 	}
 	if okIn {

@@ -50,7 +50,7 @@ func (p *embedded) Info() Info { return Info{Name: "embedded", Version: p.w.Vers
 
 // candidate is something that can be done next.
 type candidate struct {
-	offer *Offer // nil: finish with attempt
+	offer *Offer // nil: the end
 	f     features
 	score float32
 }
@@ -69,21 +69,22 @@ func (p *embedded) Decide(ctx context.Context, s *State) (Decision, error) {
 	}
 	var end candidate
 	attempt, ok := describeFinish(&end.f, s)
-	if ok {
-		cs = append(cs, end)
+	if !ok {
+		end.f = features{fGiveUp: 1}
 	}
-	if len(cs) == 0 {
-		return Decision{}, fmt.Errorf("%w: %d offers are masked, and there is no attempt", ErrNothingLeft, len(s.Masked))
-	}
+	cs = append(cs, end)
 	for i := range cs {
 		cs[i].score = p.w.score(&cs[i].f)
 	}
 	slices.SortStableFunc(cs, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	d := Decision{Reasoning: p.why(cs)}
-	if best := cs[0].offer; best != nil {
+	switch best := cs[0].offer; {
+	case best != nil:
 		d.Calls = []Call{{Tool: best.Tool, Args: best.Args, Writer: best.Writer}}
-	} else {
+	case ok:
 		d.Finish = &Finish{Attempt: attempt.ID}
+	default:
+		return Decision{}, fmt.Errorf("%w: %d offers are masked, %d seem useless, and there is no attempt to finish with", ErrNothingLeft, len(s.Masked), len(s.Offers))
 	}
 	return d, nil
 }
@@ -119,6 +120,8 @@ func (p *embedded) why(cs []candidate) string {
 
 func (c *candidate) name() string {
 	switch {
+	case c.offer == nil && c.f[fGiveUp] != 0:
+		return "to give up"
 	case c.offer == nil:
 		return "to finish"
 	case c.offer.Choice != "":

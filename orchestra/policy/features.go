@@ -33,6 +33,7 @@ const (
 	fDoubt               // finish: weight of accuracy × (1 − confidence)
 	fTurnsUsed           // finish: share of the turns that are over
 	fBudgetUsed          // finish: share of the money that is spent
+	fGiveUp              // end the run without an answer; a candidate only while there is no attempt
 	numFeatures
 )
 
@@ -40,7 +41,7 @@ const (
 // features is refused.
 var featureNames = [numFeatures]string{
 	"call", "finish", "gathers_first", "gathers_more", "answers_blind", "answers_told", "exact", "again", "same_tool", "failed",
-	"writer", "effects", "match", "cost", "latency", "skill", "use", "confidence", "doubt", "turns_used", "budget_used",
+	"writer", "effects", "match", "cost", "latency", "skill", "use", "confidence", "doubt", "turns_used", "budget_used", "give_up",
 }
 
 type features [numFeatures]float32

@@ -37,7 +37,7 @@ func (x *Index) fail(ctx context.Context, op string, err error) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		err = ctx.Err() // SQLite says only that it was interrupted
+		err = ctx.Err() // database/sql may only say that the transaction is gone
 	}
 	var db *sqlite.Error
 	if errors.As(err, &db) {

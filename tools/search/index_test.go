@@ -178,7 +178,12 @@ func TestK(t *testing.T) {
 
 func TestHugeQuery(t *testing.T) {
 	x := filled(t, "", tools.Document{ID: "a", Text: "needle"})
+	var many strings.Builder
+	for i := range 1 << 20 {
+		fmt.Fprint(&many, " word", i, "AndPart é")
+	}
 	for name, query := range map[string]string{
+		"many terms": "needle" + many.String(),
 		"one word":   "needle " + strings.Repeat("x", 10<<20),
 		"many words": "needle " + strings.Repeat("ab cd é ", 10<<17),
 		"stop words": strings.Repeat("the ", 10<<18),
@@ -258,6 +263,7 @@ func TestUnusableFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const another = "belongs to another program"
 	for name, spoil := range map[string]func(path string){
 		"text":    func(p string) { os.WriteFile(p, []byte(strings.Repeat("no database ", 1000)), 0o600) },
 		"foreign": func(p string) { execute(p, "CREATE TABLE t (a)") },
@@ -275,7 +281,7 @@ func TestUnusableFiles(t *testing.T) {
 				x.Close()
 			}
 			var e *search.Error
-			if !errors.As(err, &e) || e.Path != path || !errors.Is(err, search.ErrUnusable) || !strings.Contains(err.Error(), path) {
+			if !errors.As(err, &e) || e.Path != path || !errors.Is(err, search.ErrUnusable) || !strings.Contains(err.Error(), path) || (name == "foreign") != strings.Contains(err.Error(), another) {
 				t.Errorf("got %v", err)
 			}
 			if after, _ := os.ReadFile(path); string(after) != string(before) {
@@ -310,7 +316,7 @@ func TestClosed(t *testing.T) {
 }
 
 func TestContext(t *testing.T) {
-	x := filled(t, "", passages(2000)...)
+	x := filled(t, "", passages(500)...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err1 := x.Retrieve(ctx, "a word", 1)
@@ -322,9 +328,9 @@ func TestContext(t *testing.T) {
 	}
 	// An index in memory outlives calls that are cancelled while they run, and
 	// has either all documents of a call or none.
-	more := passages(4000)
-	for i := range 30 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*300*time.Microsecond)
+	more := passages(1000)
+	for i := range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*200*time.Microsecond)
 		_, err1 := x.Retrieve(ctx, more[i].Text, 8)
 		err2 := x.Add(ctx, more...)
 		for _, err := range []error{err1, err2} {
@@ -333,7 +339,7 @@ func TestContext(t *testing.T) {
 			}
 		}
 		cancel()
-		if n := size(t, x); n != 2000 && n != 4000 {
+		if n := size(t, x); n != 500 && n != 1000 {
 			t.Fatalf("%d documents after a cancelled call", n)
 		}
 	}
@@ -345,23 +351,23 @@ func TestConcurrent(t *testing.T) {
 		var wg sync.WaitGroup
 		for g := range 4 {
 			wg.Go(func() {
-				for i := range 20 {
+				for i := range 10 {
 					if err := x.Add(t.Context(), tools.Document{ID: fmt.Sprint(g, "-", i), Text: "concurrent needle"}); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 			wg.Go(func() {
-				for range 20 {
-					if _, err := x.Retrieve(t.Context(), "needle and "+passages(1)[0].Text, 8); err != nil {
+				for range 10 {
+					if _, err := x.Retrieve(t.Context(), "a needle in "+passages(1)[0].Text[:40], 8); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		if n := size(t, x); n != 180 {
-			t.Errorf("%d documents, want 180", n)
+		if n := size(t, x); n != 140 {
+			t.Errorf("%d documents, want 140", n)
 		}
 	}
 }
@@ -394,10 +400,10 @@ func word(n uint64) string {
 
 // TestKnownItem asks for passages by five of their words.
 func TestKnownItem(t *testing.T) {
-	docs := passages(2000)
+	docs := passages(300)
 	x := filled(t, "", docs...)
 	r := rand.New(rand.NewPCG(3, 4))
-	hit, asked := 0, 200
+	hit, asked := 0, 100
 	for range asked {
 		d := docs[r.IntN(len(docs))]
 		words := strings.FieldsFunc(d.Text, func(r rune) bool { return r == ' ' || r == ',' || r == '.' })
@@ -410,8 +416,8 @@ func TestKnownItem(t *testing.T) {
 		}
 	}
 	t.Logf("hit@10 %d of %d", hit, asked)
-	if hit < 180 {
-		t.Errorf("found %d of %d known passages, want 180", hit, asked)
+	if hit < 90 {
+		t.Errorf("found %d of %d known passages, want 90", hit, asked)
 	}
 }
 
@@ -450,12 +456,18 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(docs)), "µs/doc")
 }
 
+// BenchmarkRetrieve asks 20,000 passages for their five longest words: with
+// these frequencies, the rarer ones.
 func BenchmarkRetrieve(b *testing.B) {
 	docs := passages(20000)
 	x := filled(b, "", docs...)
-	i := 0
-	for b.Loop() {
-		i++
-		find(b, x, strings.Join(strings.Fields(docs[i%len(docs)].Text)[:5], " "), 8)
+	queries := make([]string, 100)
+	for i := range queries {
+		words := strings.Fields(docs[i*100].Text)
+		slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
+		queries[i] = strings.Join(words[:5], " ")
+	}
+	for i := 0; b.Loop(); i++ {
+		find(b, x, queries[i%len(queries)], 8)
 	}
 }

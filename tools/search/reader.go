@@ -178,9 +178,10 @@ func line(s string) string {
 	return l
 }
 
-// confidence makes a probability of the covered share of a question: a logistic
-// curve, fitted to how often answers from the documentation of Go were right.
-// It was 0.4 of those that cover 0.4, 0.75 at 0.6, nearly all at 0.9.
+// confidence makes a probability of the covered share of a question. The curve
+// was chosen on one half of the questions of the tests. Over both halves, and
+// questions that have no answer there, attempts at about 0.1, 0.3, 0.5, 0.7 and
+// 0.9 were right in 1 of 16, 4 of 10, 4 of 7, 7 of 9 and 15 of 18 cases.
 func confidence(share float64) float64 {
 	if share == 0 {
 		return 0

@@ -18,7 +18,7 @@ func workspace(docs ...tools.Document) tools.Workspace {
 }
 
 func TestReader(t *testing.T) {
-	river := tools.Document{ID: "river", Title: "The Oda", Text: "The Oda is a river. It is 310 km long (e.g. longer than the Ulm). It rises near Brel.\n\nIts mouth is at Kest. Fishing needs a licence from the county office."}
+	river := tools.Document{ID: "river", Title: "The Oda", Text: "The Oda is a river. It is 310 km long (i.e. Ulm is shorter). It rises near Brel.\n\nIts mouth is at Kest. Fishing needs a licence from the county office."}
 	hill := tools.Document{ID: "hill", Title: "Mount Arn", Text: "Mount Arn is 310 m high."}
 	for name, c := range map[string]struct {
 		docs   []tools.Document
@@ -28,10 +28,10 @@ func TestReader(t *testing.T) {
 	}{
 		"no documents":    {nil, "How long is the Oda?", "there are no documents to answer from: search first", ""},
 		"one sentence":    {[]tools.Document{hill, river}, "Where does the Oda rise?", "The Oda\nIt rises near Brel.", "river"},
-		"abbreviation":    {[]tools.Document{hill, river}, "How many km long is the Oda?", "The Oda\nIt is 310 km long (e.g. longer than the Ulm).", "river"},
+		"abbreviation":    {[]tools.Document{hill, river}, "How many km long is the Oda?", "The Oda\nIt is 310 km long (i.e. Ulm is shorter).", "river"},
 		"second document": {[]tools.Document{river, hill}, "How high is Mount Arn?", "Mount Arn\nMount Arn is 310 m high.", "hill"},
 		"two sentences":   {[]tools.Document{river}, "Who gives a fishing licence at the mouth near Kest?", "The Oda\nIts mouth is at Kest. Fishing needs a licence from the county office.", "river"},
-		"gap":             {[]tools.Document{river}, "In which county is the Oda 310 km long?", "The Oda\nIt is 310 km long (e.g. longer than the Ulm). … Fishing needs a licence from the county office.", "river"},
+		"gap":             {[]tools.Document{river}, "In which county is the Oda 310 km long?", "The Oda\nIt is 310 km long (i.e. Ulm is shorter). … Fishing needs a licence from the county office.", "river"},
 		"other question":  {[]tools.Document{river, hill}, "Who painted the ceiling of the chapel?", "the documents do not answer this", ""},
 		"no question":     {[]tools.Document{river}, "?!", "the documents do not answer this", ""},
 		"title only":      {[]tools.Document{{ID: "c", Title: "const limit = 64"}}, "What is the limit?", "const limit = 64", "c"},

@@ -76,9 +76,9 @@ func ascii(s string) bool {
 // term is the form of a run in which it is indexed and looked up.
 func term(run string) string { return stem(strings.ToLower(run)) }
 
-// split calls yield for the words that a name is made of: Constant, Time and
-// Compare in ConstantTimeCompare, HTTP and Server in HTTPServer, utf and 8 in
-// utf8. A run of one word has no parts.
+// split calls yield for the words that a name is made of: Max, Open and Files in
+// MaxOpenFiles, XML and Parser in XMLParser, utf and 8 in utf8. A run of one
+// word has no parts.
 func split(run string, yield func(part string)) {
 	const (
 		other = iota
@@ -102,7 +102,7 @@ func split(run string, yield func(part string)) {
 		a, b := kind(run[i-1]), kind(run[i])
 		cut := a != b && a != other && b != other && !(a == upper && b == lower)
 		if a == upper && b == upper && i+1 < len(run) && kind(run[i+1]) == lower {
-			cut = true // the last capital of HTTPServer's first five begins a word
+			cut = true // the P of XMLParser begins a word
 		}
 		if cut {
 			yield(run[from:i])

@@ -32,7 +32,8 @@ const (
 //
 // The tool is really called, some dozens of times, with bad arguments too: give
 // one that acts on the world a world to play in. Calls are made with a meter
-// that admits Spec.MaxSpend, known price or not. Within a bubble of
+// that admits what the tool asks for, as in a run: the Worst of Spec.Estimate,
+// or else Spec.MaxSpend. Prices may be unknown. Within a bubble of
 // testing/synctest use Check.
 func Conform(t *testing.T, mk func(t *testing.T) tools.Tool, args ...json.RawMessage) {
 	t.Helper()
@@ -135,14 +136,23 @@ func isPanic(err error) bool {
 	return errors.As(err, &p)
 }
 
+// allowance is what metered models may spend in a call, as in a run.
+func (p *probe) allowance(c tools.Call) cost.Amount {
+	usd := p.spec.MaxSpend
+	if p.spec.Estimate != nil {
+		_ = catch(func() error { usd = p.spec.Estimate(c).Worst.USD; return nil }) // a panic is reported by estimate
+	}
+	return usd
+}
+
 // call makes one call, as a run would.
 func (p *probe) call(ctx context.Context, c tools.Call) (o outcome) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	o.err = catch(func() error {
-		meter, err := cost.NewMeter("tooltest", cost.Budget{USD: cost.Max(p.spec.MaxSpend), AllowUnpriced: true})
+		meter, err := cost.NewMeter("tooltest", cost.Budget{USD: cost.Max(p.allowance(c)), AllowUnpriced: true})
 		if err != nil {
-			return fmt.Errorf("Spec.MaxSpend: %w", err)
+			return fmt.Errorf("what the tool asks to spend: %w", err)
 		}
 		defer meter.Close()
 		o.result, err = p.tool.Call(cost.NewContext(ctx, meter), c)

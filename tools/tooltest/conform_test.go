@@ -69,20 +69,27 @@ func TestConformWithoutArguments(t *testing.T) {
 	})
 }
 
-// The meter that a call gets admits MaxSpend, known price or not, and no more.
+// The meter that a call gets admits what the tool asks for, known price or not,
+// and no more.
 func TestMeter(t *testing.T) {
-	s := spec()
-	s.MaxSpend = cost.Dollars(0.25)
+	byLimit, byEstimate := spec(), spec()
+	byLimit.MaxSpend = cost.Dollars(0.25)
+	byEstimate.Estimate = func(tools.Call) cost.Estimate { return cost.Estimate{Worst: cost.Spend{USD: cost.Dollars(0.25)}} }
+	t.Run("MaxSpend", func(t *testing.T) { checkMeter(t, byLimit, cost.Dollars(0.25)) })
+	t.Run("Estimate", func(t *testing.T) { checkMeter(t, byEstimate, cost.Dollars(0.25)) })
+}
+
+func checkMeter(t *testing.T, s tools.Spec, most cost.Amount) {
 	for _, p := range tooltest.Check(func() tools.Tool {
 		return tooltest.Func(s, func(ctx context.Context, c tools.Call) (tools.Result, error) {
-			h, err := cost.FromContext(ctx).Reserve(cost.Estimate{Name: "expert", Floor: cost.Spend{USD: s.MaxSpend}, Worst: cost.Spend{USD: s.MaxSpend}})
+			h, err := cost.FromContext(ctx).Reserve(cost.Estimate{Name: "expert", Floor: cost.Spend{USD: most}, Worst: cost.Spend{USD: most}})
 			if err != nil {
-				t.Errorf("MaxSpend was refused: %v", err)
+				t.Errorf("what it asked for was refused: %v", err)
 				return tools.Result{}, err
 			}
 			defer h.Release()
 			if _, err := cost.FromContext(ctx).Reserve(cost.Estimate{Name: "expert", Floor: cost.Spend{USD: 1}, Worst: cost.Spend{USD: 1}}); err == nil {
-				t.Error("more than MaxSpend was admitted")
+				t.Error("more than that was admitted")
 			}
 			return tools.Result{}, nil
 		})

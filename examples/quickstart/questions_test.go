@@ -1,4 +1,4 @@
-package search_test
+package main
 
 // question is what a developer might ask, and the ids of the documents that
 // answer it.

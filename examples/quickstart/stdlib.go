@@ -1,7 +1,8 @@
-package search_test
+package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"go/ast"
 	"go/build"
@@ -10,6 +11,8 @@ import (
 	"go/printer"
 	"go/token"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,13 +20,21 @@ import (
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
-// goDocuments makes documents of the Go source tree at src (GOROOT/src): one for
-// each exported function, method, type, constant and variable with its doc
+// goDocuments makes documents of the standard library of this machine's Go: one
+// for each exported function, method, type, constant and variable with its doc
 // comment, and one for each paragraph about a package. It leaves out commands,
 // internal and vendored packages.
-func goDocuments(src string) ([]tools.Document, error) {
+func goDocuments(ctx context.Context) ([]tools.Document, error) {
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking the go command where Go is installed: %w", err)
+	}
+	src := filepath.Join(strings.TrimSpace(string(root)), "src")
+	if _, err := os.Stat(filepath.Join(src, "fmt")); err != nil {
+		return nil, fmt.Errorf("this Go installation came without its sources: %w", err)
+	}
 	var docs []tools.Document
-	err := filepath.WalkDir(src, func(dir string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(src, func(dir string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
 			return err
 		}

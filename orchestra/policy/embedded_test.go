@@ -1,0 +1,172 @@
+package policy_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/models"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/prefs"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+func offer(tool string, e tools.Effects, usd float64) policy.Offer {
+	return policy.Offer{Tool: tool, Effects: e, Args: json.RawMessage("{}"), Names: []string{tool},
+		Estimate: cost.Estimate{Mean: cost.Spend{USD: cost.Dollars(usd)}, Priced: true}}
+}
+
+func expertOffer(alias string, usd, skill float64) policy.Offer {
+	o := offer("answer", tools.Answers|tools.ReadOnly, usd)
+	o.Choice, o.Args, o.Names = alias, json.RawMessage(`{"model":"`+alias+`"}`), []string{"answer", alias}
+	if skill > 0 {
+		o.Skill = models.Skill{Score: skill, Tasks: 50}
+	}
+	return o
+}
+
+func state(offers ...policy.Offer) *policy.State {
+	return &policy.State{Turn: 1, Prompt: "What is it?", Prefer: prefs.Default(), Offers: offers,
+		Left: cost.Spend{USD: cost.Dollars(0.1), Turns: 20, Time: time.Minute}, Limit: cost.Spend{USD: cost.Dollars(0.1)}}
+}
+
+func with(s *policy.State, r tools.Result) *policy.State { s.Work = s.Work.With(r); return s }
+
+func chosen(t *testing.T, p policy.Policy, s *policy.State) string {
+	t.Helper()
+	d, err := p.Decide(context.Background(), s)
+	switch {
+	case errors.Is(err, policy.ErrNothingLeft):
+		return "nothing"
+	case err != nil:
+		t.Fatal(err)
+	case d.Finish != nil:
+		return "finish " + d.Finish.Attempt
+	}
+	if d.Reasoning == "" {
+		t.Error("no reason is given")
+	}
+	return d.Calls[0].Tool + string(d.Calls[0].Args)
+}
+
+func TestEmbeddedDecisions(t *testing.T) {
+	search := offer("find", tools.ReadOnly|tools.Idempotent, 0)
+	exact := offer("exact", tools.ReadOnly|tools.Answers, 0)
+	cheap, dear := expertOffer("a-1", 0.001, 0), expertOffer("a-2", 0.05, 0)
+	docs := tools.Result{Documents: []tools.Document{{ID: "d", Text: "x"}}}
+	attempt := func(c float64) tools.Result {
+		return tools.Result{Attempts: []tools.Attempt{{Text: "x", Confidence: c}}}
+	}
+	prefer := func(v prefs.Vector, s *policy.State) *policy.State { s.Prefer = v; return s }
+	good := expertOffer("a-3", 0.05, 0.9)
+	for _, c := range []struct {
+		name  string
+		state *policy.State
+		want  string
+	}{
+		{"gather first", state(search, cheap), "find{}"},
+		{"what computes it exactly comes before gathering", state(search, exact, cheap), "exact{}"},
+		{"with documents, what answers without a model comes first", with(state(search, cheap, exact), docs), "exact{}"},
+		{"with documents, ask the cheaper of equals", with(state(dear, cheap), docs), `answer{"model":"a-1"}`},
+		{"a measured skill is worth its price", with(state(cheap, good), docs), `answer{"model":"a-3"}`},
+		{"not to a miser", prefer(prefs.Vector{Accuracy: 0.1, Cost: 1}, with(state(cheap, good), docs)), `answer{"model":"a-1"}`},
+		{"a preference weighs", prefer(prefs.Vector{Accuracy: 1, Cost: 0.5, Use: map[string]float64{"a-2": 1}}, with(state(cheap, dear), docs)), `answer{"model":"a-2"}`},
+		{"sure enough: finish", with(with(state(search, cheap), docs), attempt(0.95)), "finish attempt-1"},
+		{"doubtful: ask a model", with(with(state(search, cheap), docs), attempt(0.3)), `answer{"model":"a-1"}`},
+		{"doubtful, nothing else: finish", with(state(), attempt(0.3)), "finish attempt-1"},
+		{"nothing at all", state(), "nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := chosen(t, policy.Embedded(), c.state); got != c.want {
+				t.Errorf("chose %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// The weight file decides, not the code: other weights, other behaviour. And no
+// name of a tool or model does: renaming changes nothing.
+func TestWeightsDecide(t *testing.T) {
+	search, cheap := offer("find", tools.ReadOnly, 0), expertOffer("a-1", 0.001, 0)
+	file, err := os.ReadFile("weights.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := policy.EmbeddedWith(bytes.NewReader(bytes.Replace(file, []byte("0.9, -0.5, 0.4"), []byte("-0.9, -0.5, 0.4"), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := chosen(t, policy.Embedded(), state(search, cheap)), chosen(t, other, state(search, cheap)); a != "find{}" || b != `answer{"model":"a-1"}` {
+		t.Errorf("%s, and with other weights %s", a, b)
+	}
+	renamed := search
+	renamed.Tool, renamed.Names = "answer", []string{"answer"}
+	if got := chosen(t, policy.Embedded(), state(renamed, cheap)); got != "answer{}" {
+		t.Errorf("a name made a difference: %s", got)
+	}
+}
+
+func TestBadWeights(t *testing.T) {
+	file, err := os.ReadFile("weights.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string][2]string{
+		"not JSON":         {`"schema"`, `schema`},
+		"another version":  {"policy/1", "policy/2"},
+		"other features":   {`"call", "finish"`, `"finish", "call"`},
+		"too few features": {`"call", `, ``},
+		"too few weights":  {"[[0, 0,", "[[0,"},
+		"no layers":        {`"bias": [0]`, `"bias": []`},
+		"not finite":       {"[[0, 0,", "[[1e39, 0,"},
+		"an unknown field": {`"about"`, `"bout"`},
+	} {
+		changed := bytes.Replace(file, []byte(change[0]), []byte(change[1]), 1)
+		if bytes.Equal(changed, file) {
+			t.Fatalf("%s: nothing was changed", name)
+		}
+		if _, err := policy.EmbeddedWith(bytes.NewReader(changed)); !errors.Is(err, policy.ErrWeights) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzWeights(f *testing.F) {
+	file, err := os.ReadFile("weights.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(file))
+	f.Add(`{"layers":[{"weights":[[]],"bias":[0]}]}`)
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := policy.EmbeddedWith(strings.NewReader(s))
+		if err != nil {
+			if !errors.Is(err, policy.ErrWeights) {
+				t.Fatal(err)
+			}
+			return
+		}
+		chosen(t, p, state(offer("x", 0, 0.1)))
+	})
+}
+
+func BenchmarkEmbedded(b *testing.B) {
+	var offers []policy.Offer
+	for _, n := range "abcdefghijkl" {
+		offers = append(offers, expertOffer(string(n), 0.001*float64(n-'a'), 0.5))
+	}
+	s := with(state(offers...), tools.Result{Documents: []tools.Document{{ID: "d", Text: "x"}}})
+	p := policy.Embedded()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Decide(context.Background(), s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
