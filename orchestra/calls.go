@@ -192,16 +192,27 @@ func (r *run) reserveFor(jobs []*job) []*job {
 			return 0
 		})
 	}
-	es := make([]cost.Estimate, len(order))
-	for i, j := range order {
-		j.estimate.ID = j.out.ID
-		es[i] = j.estimate
+	refuse := func(j *job, err error) {
+		if err != nil {
+			j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: err}
+		}
 	}
-	holds, errs := r.meter.ReserveAll(es, free...)
-	for i, j := range order {
-		j.hold = holds[i]
-		if errs[i] != nil {
-			j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: errs[i]}
+	if len(order) == 1 && free == nil { // the usual case, without the lists
+		j := order[0]
+		j.estimate.ID = j.out.ID
+		var err error
+		j.hold, err = r.meter.Reserve(j.estimate)
+		refuse(j, err)
+	} else {
+		es := make([]cost.Estimate, len(order))
+		for i, j := range order {
+			j.estimate.ID = j.out.ID
+			es[i] = j.estimate
+		}
+		holds, errs := r.meter.ReserveAll(es, free...)
+		for i, j := range order {
+			j.hold = holds[i]
+			refuse(j, errs[i])
 		}
 	}
 	return slices.DeleteFunc(jobs, func(j *job) bool { return j.hold == nil })

@@ -55,8 +55,12 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 	if id == "" {
 		id = string(strconv.AppendUint([]byte("run-"), rand.Uint64(), 36))
 	}
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	defer func() { r.cancel() }()
+	if task.Budget.Time > 0 && err == nil {
+		r.ctx, r.cancel = context.WithTimeoutCause(ctx, task.Budget.Time, errTime)
+	} else {
+		r.ctx, r.cancel = context.WithCancel(ctx)
+	}
+	defer r.cancel()
 	r.state = policy.State{Run: id, Seed: seed(id), Prompt: task.Prompt, Messages: task.Messages, Prefer: task.Prefer, Tools: o.specs}
 	if err != nil {
 		r.task.Prompt = brief(task.Prompt) // it may be the very thing that is wrong
@@ -68,11 +72,6 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 	if r.meter, err = r.newMeter(ctx, id); err != nil {
 		r.meter, _ = cost.NewMeter(id, cost.Budget{USD: cost.Max(0)})
 		return r.end(Failed, &InvalidError{Field: "Task.Budget", Err: err})
-	}
-	if task.Budget.Time > 0 {
-		timed, cancel := context.WithTimeoutCause(r.ctx, task.Budget.Time, errTime)
-		r.ctx = timed
-		defer cancel()
 	}
 	r.metered = cost.NewContext(r.ctx, r.meter)
 	r.state.Limit = r.meter.Left()

@@ -73,7 +73,12 @@ func inRange(field string, w float64) error {
 }
 
 // used lists the names in Use, sorted: all output is deterministic.
-func (v Vector) used() []string { return slices.Sorted(maps.Keys(v.Use)) }
+func (v Vector) used() []string {
+	if len(v.Use) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(v.Use))
+}
 
 // Allows reports whether none of the names is in Never. Names are those of one
 // offer: its tool, model and sources.

@@ -86,6 +86,9 @@ func Fatal(err error) error {
 
 // IsFatal reports whether err was marked by Fatal.
 func IsFatal(err error) bool {
+	if err == nil {
+		return false
+	}
 	var f *fatal
 	return errors.As(err, &f)
 }

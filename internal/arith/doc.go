@@ -144,7 +144,7 @@ func (n *node) print(b []byte, min int) []byte {
 	case "neg":
 		return n.args[0].print(append(b, '-'), precSign+1)
 	case "!":
-		return append(n.args[0].print(b, precPostfix+1), '!')
+		return append(n.args[0].print(b, precPostfix), '!')
 	}
 	left, right := prec, prec+1
 	if n.op == "^" {

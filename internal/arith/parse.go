@@ -93,7 +93,7 @@ func (p *parser) expr(min int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for after := 0; ; {
 		t := p.peek()
 		if t.kind == tWord && t.text == "tothe" && min <= precPower {
 			if left, err = p.tothe(left); err != nil {
@@ -104,27 +104,13 @@ func (p *parser) expr(min int) (*node, error) {
 		if t.kind != tOp {
 			return left, nil
 		}
-		switch {
-		case t.text == "!":
-			p.i++
-			left = &node{op: "!", args: []*node{left}, pos: t.pos}
-			continue
-		case t.text == "²", t.text == "³":
-			p.i++
-			power := int64(2)
-			if t.text == "³" {
-				power = 3
+		if n, err := p.postfix(left, t); n != nil || err != nil {
+			if after++; after > maxDepth/2 && err == nil {
+				err = syntax(t.pos, "nested deeper than %d levels", maxDepth/2)
 			}
-			left = binary("^", left, integer(power), t.pos)
-			continue
-		case t.text == "percent", t.text == "%" && !p.startsOperand(p.ahead()):
-			if next := p.ahead(); t.text == "%" && next.kind == tOp && (next.text == "-" || next.text == "+") &&
-				(p.toks[p.i-1].end < t.pos || p.toks[p.i+2].pos == next.end) { // 50% - 3 is clear, 7 % -3 is not
-				return nil, syntax(t.pos, "%% before a sign has two meanings; write 7 %% (-3) or 7/100 - 3")
+			if left = n; err != nil {
+				return nil, err
 			}
-			p.i++
-			left = binary("/", left, integer(100), t.pos)
-			left.pct = true
 			continue
 		}
 		prec, toRight := infix(t.text)
@@ -147,6 +133,32 @@ func (p *parser) expr(min int) (*node, error) {
 			return nil, err
 		}
 	}
+}
+
+// postfix applies ! ² ³ and percent, if t is one of them.
+func (p *parser) postfix(left *node, t token) (*node, error) {
+	switch {
+	case t.text == "!":
+		p.i++
+		return &node{op: "!", args: []*node{left}, pos: t.pos}, nil
+	case t.text == "²", t.text == "³":
+		p.i++
+		power := int64(2)
+		if t.text == "³" {
+			power = 3
+		}
+		return binary("^", left, integer(power), t.pos), nil
+	case t.text == "percent", t.text == "%" && !p.startsOperand(p.ahead()):
+		if next := p.ahead(); t.text == "%" && next.kind == tOp && (next.text == "-" || next.text == "+") &&
+			(p.toks[p.i-1].end < t.pos || p.toks[p.i+2].pos == next.end) { // 50% - 3 is clear, 7 % -3 is not
+			return nil, syntax(t.pos, "%% before a sign has two meanings; write 7 %% (-3) or 7/100 - 3")
+		}
+		p.i++
+		n := binary("/", left, integer(100), t.pos)
+		n.pct = true
+		return n, nil
+	}
+	return nil, nil
 }
 
 // startsOperand decides what % means: 7 % 3 is a remainder, 50% - 3 is not.

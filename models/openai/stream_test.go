@@ -358,3 +358,16 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkStream(b *testing.B) {
+	full := strings.Repeat(chunk(`{"id":"chatcmpl-L","object":"chat.completion.chunk","created":1764662400,"model":"m","choices":[{"finish_reason":null,"index":0,"delta":{"content":"word "}}]}`), 1000) + done
+	m := overReader(b, func() io.Reader { return strings.NewReader(full) })
+	r := models.Request{Messages: hello, OnDelta: func(models.Delta) {}}
+	b.SetBytes(int64(len(full)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Generate(b.Context(), &r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
