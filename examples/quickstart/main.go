@@ -17,6 +17,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -43,18 +44,18 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, questions); err != nil {
+	if err := run(ctx, os.Stdout, os.Getenv, questions); err != nil {
 		log.Fatal("quickstart: ", err)
 	}
 }
 
 // run answers the questions; the error says which could not be answered.
-func run(ctx context.Context, out *os.File, questions []string) error {
-	experts, err := expertsFromEnvironment(os.Getenv)
+func run(ctx context.Context, out io.Writer, env func(string) string, questions []string) error {
+	experts, err := expertsFromEnvironment(env)
 	if err != nil {
 		return err
 	}
-	budget, err := budgetFromEnvironment(os.Getenv)
+	budget, err := budgetFromEnvironment(env)
 	if err != nil {
 		return err
 	}

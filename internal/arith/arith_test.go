@@ -184,6 +184,8 @@ func TestEvalErrors(t *testing.T) {
 		{strings.Repeat("2^", 3000) + "2", "nested", 0, true},
 		{strings.Repeat("1", 20000), "longer", 0, true},
 		{strings.Repeat("5000!+", 1500) + "1", "work", 0, false},
+		{strings.Repeat("binomial(9999,4999)+", 500) + "1", "work", 0, false},
+		{"1" + strings.Repeat("²", 3000), "nested", 0, true},
 		{"\xff", "not part", 0, true},
 	} {
 		v, err := arith.Eval(c.in)

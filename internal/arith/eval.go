@@ -25,7 +25,10 @@ func (p problem) Error() string { return string(p) }
 
 func problemf(format string, args ...any) error { return problem(fmt.Sprintf(format, args...)) }
 
-var errTooLarge = problem(fmt.Sprintf("the result has more than %d bits", maxBits))
+var (
+	errTooLarge = problem(fmt.Sprintf("the result has more than %d bits", maxBits))
+	errTooMuch  = problem("the expression takes too much work; split it")
+)
 
 func (m *machine) eval(n *node) (Value, error) {
 	fail := func(err error) (Value, error) {
@@ -89,7 +92,7 @@ func (m *machine) spend(v Value) error {
 		words = bits(v.rat) / 64
 	}
 	if m.work += 1 + words + words*words/64; m.work > maxWork {
-		return problem("the expression takes too much work; split it")
+		return errTooMuch
 	}
 	return nil
 }

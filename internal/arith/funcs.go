@@ -47,7 +47,7 @@ func (m *machine) call(name string, a []Value) (Value, error) {
 	case "factorial":
 		return factorial(x)
 	case "binomial":
-		return binomial(x, a[1])
+		return m.binomial(x, a[1])
 	case "min", "max":
 		for _, v := range a[1:] {
 			if c := v.cmp(x); name == "min" && c < 0 || name == "max" && c > 0 {
@@ -242,7 +242,7 @@ func factorial(x Value) (Value, error) {
 	return exactInt(new(big.Int).MulRange(1, int64(n))), nil
 }
 
-func binomial(x, y Value) (Value, error) {
+func (m *machine) binomial(x, y Value) (Value, error) {
 	if !x.isInt() || !y.isInt() || x.sign() < 0 || y.sign() < 0 {
 		return Value{}, problem("binomial takes two integers that are not negative")
 	}
@@ -255,6 +255,9 @@ func binomial(x, y Value) (Value, error) {
 	// k factors of n's size are multiplied.
 	if n.BitLen() > 62 || k.BitLen() > 31 || int(k.Int64())*n.BitLen() > 4*maxBits {
 		return Value{}, errTooLarge
+	}
+	if m.work += 16 * int(k.Int64()); m.work > maxWork {
+		return Value{}, errTooMuch
 	}
 	return exactInt(new(big.Int).Binomial(n.Int64(), k.Int64())), nil
 }

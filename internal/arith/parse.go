@@ -197,9 +197,10 @@ func (p *parser) combine(t token, left, right *node) (*node, error) {
 	return n, nil
 }
 
-// sum adds or subtracts. In words, 15 percent more is more by that share.
+// sum is binary, except that adding or subtracting 15 percent changes the left
+// side by that share.
 func (p *parser) sum(op string, left, right *node, pos int) *node {
-	if right.pct && !left.pct {
+	if (op == "+" || op == "-") && right.pct && !left.pct {
 		return binary("*", left, binary(op, integer(1), right, pos), pos)
 	}
 	return binary(op, left, right, pos)

@@ -341,12 +341,5 @@ func (p *parser) step(n *node) (*node, error) {
 		}
 	}
 	op := map[string]string{"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}[t.text]
-	return opened(p.sum1(op, n, y, t.pos), t.text), nil
-}
-
-func (p *parser) sum1(op string, n, y *node, pos int) *node {
-	if op == "+" || op == "-" {
-		return p.sum(op, n, y, pos)
-	}
-	return binary(op, n, y, pos)
+	return opened(p.sum(op, n, y, t.pos), t.text), nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
 )
 
@@ -27,9 +28,10 @@ type Config struct {
 	// Key is sent as a bearer token. Empty: no Authorization header.
 	Key string
 	// Info describes the model. An empty Name becomes the model, an empty
-	// Provider the host of BaseURL. Without Raw, Tools and Schema are set, as
-	// servers for chat take both; with Raw they stay as they are. A Price that is
-	// not stated stays unknown.
+	// Provider the service of a well-known host, else the host of BaseURL. Without
+	// Raw, Tools and Schema are set, as servers for chat take both; with Raw they
+	// stay as they are. A Price that is not stated is the provider's list price
+	// (cost.ListPrice) where there is one, and else stays unknown.
 	Info models.Info
 	// HTTP makes the calls and is not changed. Nil: a client of this model's own
 	// that keeps idle connections for 90 seconds, limits dialling and TLS to 10
@@ -121,7 +123,10 @@ func New(model string, c Config) (models.Model, error) {
 		info.Name = model
 	}
 	if info.Provider == "" {
-		info.Provider = base.Host
+		info.Provider = provider(base)
+	}
+	if !info.Price.Known() {
+		info.Price, _ = cost.ListPrice(info.Provider, model)
 	}
 	if !info.Raw {
 		info.Tools, info.Schema = true, true
@@ -167,4 +172,21 @@ func newHTTP() *http.Client {
 		// A redirected POST becomes a GET without a body: better to say so.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// provider names who serves at a host, as price lists do.
+func provider(base *url.URL) string {
+	switch base.Hostname() {
+	case "api.openai.com":
+		return "openai"
+	case "api.groq.com":
+		return "groq"
+	case "api.together.xyz", "api.together.ai":
+		return "together"
+	case "api.deepseek.com":
+		return "deepseek"
+	case "api.moonshot.ai":
+		return "moonshotai"
+	}
+	return base.Host
 }

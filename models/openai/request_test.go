@@ -198,7 +198,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	info := mustNew(t, "m", Config{BaseURL: "https://api.together.xyz/v1"}).Info()
-	if info.Name != "m" || info.Provider != "api.together.xyz" || !info.Tools || !info.Schema || info.Price.Known() {
+	if info.Name != "m" || info.Provider != "together" || !info.Tools || !info.Schema || info.Price.Known() {
 		t.Errorf("got %+v", info)
 	}
 	if info := mustNew(t, "m", Config{Info: models.Info{Name: "n", Provider: "p", Raw: true}}).Info(); info.Name != "n" || info.Provider != "p" || info.Tools || info.Schema {

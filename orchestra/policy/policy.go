@@ -78,10 +78,10 @@ type Why string
 
 // Reasons for masks.
 const (
-	Unaffordable Why = "unaffordable"                   // its Floor exceeds what is left beside the answer reserve
-	Forbidden    Why = "forbidden"                      // by the preferences' Never
-	Repeated     Why = "repeated"                       // the same call was made on the same workspace
-	NoArguments  Why = "nobody can write its arguments" // neither the policy, Propose nor an expert
+	Unaffordable Why = "unaffordable"        // its Floor exceeds what is left beside the answer reserve
+	Forbidden    Why = "forbidden"           // by the preferences' Never
+	Repeated     Why = "repeated"            // the same call was made on the same workspace
+	NoArguments  Why = "no arguments for it" // neither the policy, Propose nor an expert has any
 	Broken       Why = "failed too often"
 	NoPrice      Why = "unpriced" // and Budget.AllowUnpriced is not set
 )
