@@ -32,8 +32,8 @@ type Meter struct {
 
 // subUse is what one name has taken of a meter.
 type subUse struct {
-	usd, spent, held   Amount
-	calls, made, limit int
+	usd, spent, held Amount
+	made, limit      int
 }
 
 // NewMeter makes the outermost scope. Zero fields of b other than USD do not

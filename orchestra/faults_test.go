@@ -141,15 +141,15 @@ func TestTimeAndCancellation(t *testing.T) {
 		<-ctx.Done()
 		return tools.Result{}, ctx.Err()
 	}}
-	run := func(t *testing.T, ctx context.Context, tool tools.Tool, b cost.Budget) (*orchestra.Result, error, time.Duration) {
+	run := func(t *testing.T, ctx context.Context, tool tools.Tool, b cost.Budget) (*orchestra.Result, time.Duration, error) {
 		o := newOrchestra(t, orchestra.WithPolicy(script(call(tool.Spec().Name, "{}"))), orchestra.WithTools(tool))
 		start := time.Now()
 		res, err := o.Run(ctx, orchestra.Task{Prompt: "x", Budget: b})
-		return res, err, time.Since(start)
+		return res, time.Since(start), err
 	}
 	t.Run("budget of time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			res, err, took := run(t, t.Context(), hangs, cost.Budget{Time: 10 * time.Second})
+			res, took, err := run(t, t.Context(), hangs, cost.Budget{Time: 10 * time.Second})
 			if res.Stop != orchestra.OutOfTime || err == nil || took != 10*time.Second {
 				t.Errorf("%q after %v: %v", res.Stop, took, err)
 			}
@@ -159,7 +159,7 @@ func TestTimeAndCancellation(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			res, err, took := run(t, ctx, hangs, cost.Budget{})
+			res, took, err := run(t, ctx, hangs, cost.Budget{})
 			if res.Stop != orchestra.Canceled || !errors.Is(err, context.DeadlineExceeded) || took != 3*time.Second {
 				t.Errorf("%q after %v: %v", res.Stop, took, err)
 			}
@@ -167,7 +167,7 @@ func TestTimeAndCancellation(t *testing.T) {
 	})
 	t.Run("a tool's timeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			res, err, took := run(t, t.Context(), slow, cost.Budget{})
+			res, took, err := run(t, t.Context(), slow, cost.Budget{})
 			if res.Answer != "done" || err != nil || took != time.Second || res.Trajectory.Turns()[0].Done[0].Err.Kind != tools.TimedOut {
 				t.Errorf("%q after %v: %v", res.Stop, took, err)
 			}
@@ -184,7 +184,7 @@ func TestTimeAndCancellation(t *testing.T) {
 				late <- err
 				return tools.Result{Text: "too late"}, nil
 			}}
-			res, err, took := run(t, t.Context(), deaf, cost.Budget{})
+			res, took, err := run(t, t.Context(), deaf, cost.Budget{})
 			d := res.Trajectory.Turns()[0].Done[0]
 			if err != nil || took != 2*time.Second || d.Err.Kind != tools.Abandoned || res.Spent.USD != cost.Dollars(0.01) || res.Ledger[0].Basis != cost.Reserved {
 				t.Errorf("after %v: %v, %+v, spent %v", took, err, d, res.Spent.USD)
