@@ -1,0 +1,16 @@
+// Package toolorchestra is the Go SDK of ToolOrchestra (arXiv 2511.21689): a
+// small policy runs the expensive brains. Given a task, a budget, preferences
+// and a price list of tools and expert models, it decides turn by turn what to
+// call, until it can answer.
+//
+// This package holds nothing but documentation. Start with
+//
+//   - [github.com/toolorchestra/toolorchestra-go/orchestra]: New, Run, Stream
+//   - [github.com/toolorchestra/toolorchestra-go/cost]: budgets that cannot be overspent
+//   - [github.com/toolorchestra/toolorchestra-go/tools]: tools made of Go functions
+//   - [github.com/toolorchestra/toolorchestra-go/models/openai]: experts on any OpenAI-compatible server
+//   - [github.com/toolorchestra/toolorchestra-go/orchestra/policy]: Embedded, and Trained for Orchestrator-8B
+//   - [github.com/toolorchestra/toolorchestra-go/models/modeltest]: a scripted model for your tests
+//
+// and with the programs in the folder examples.
+package toolorchestra

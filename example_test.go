@@ -1,0 +1,44 @@
+package toolorchestra_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/models"
+	"github.com/toolorchestra/toolorchestra-go/models/modeltest"
+	"github.com/toolorchestra/toolorchestra-go/orchestra"
+	"github.com/toolorchestra/toolorchestra-go/prefs"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// The example of the README, with scripted models in the place of paid ones.
+func Example() {
+	mini := modeltest.New(models.Info{Name: "gpt-5-mini", Price: cost.Tokens(0.25, 2)}, modeltest.Say("<answer>Take an umbrella.</answer>"))
+
+	type City struct {
+		Name string `json:"name" validate:"required" desc:"name of the city"`
+	}
+	weather, err := tools.New("weather", "Weather of a city today.", func(ctx context.Context, c City) (string, error) {
+		return "rain in " + c.Name, nil
+	}, tools.WithEffects(tools.ReadOnly))
+	if err != nil {
+		panic(err)
+	}
+	o, err := orchestra.New(orchestra.WithExperts(mini), orchestra.WithTools(weather))
+	if err != nil {
+		panic(err)
+	}
+	res, err := o.Run(context.Background(), orchestra.Task{
+		Prompt: "What should I take along to Bergen?",
+		Budget: cost.Budget{USD: cost.USD(0.02)},
+		Prefer: prefs.Vector{Accuracy: 1, Cost: 0.8},
+	})
+	fmt.Println(res.Answer, res.Stop, err)
+	for _, row := range res.Ledger {
+		fmt.Println(row.Name, row.Basis, row.USD <= row.Held)
+	}
+	// Output:
+	// Take an umbrella. answered <nil>
+	// gpt-5-mini measured true
+}
