@@ -12,13 +12,12 @@ type Hold struct {
 	m       *Meter
 	name    string
 	id      string
-	floor   Spend
 	granted Spend
 	rem     Spend // of granted, what its own meter has not spent
 	own     *Meter
 	charged Spend // by Settle
 	start   time.Time
-	row     Row
+	row     *Row // once it is settled
 	done    bool
 	priced  bool
 }
@@ -156,12 +155,15 @@ func (h *Hold) Settle(u Usage, p Price, failure error) (Row, error) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if h.done {
-		return h.row, ErrSettled
+		if h.row == nil {
+			return Row{}, ErrSettled
+		}
+		return *h.row, ErrSettled
 	}
 	if h.orphaned() {
 		// The call around it has ended and was charged for this one.
 		h.done = true
-		return h.row, ErrClosed
+		return Row{}, ErrClosed
 	}
 	r := Row{ID: h.id, Scope: h.m.path, Name: h.name, Usage: u, Held: h.granted.USD, Start: h.start, Took: took}
 	if h.m.from != nil {
@@ -204,7 +206,7 @@ func (h *Hold) charge(r Row) {
 		spent.Unpriced = 1
 	}
 	h.end(spent)
-	h.row, h.charged = r, Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
+	h.row, h.charged = &r, Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
 	for s := h.m; s != nil; s = s.parent {
 		if s.from == nil {
 			s.rows = append(s.rows, r)

@@ -145,7 +145,7 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 		return nil, err
 	}
 	need := e.Floor
-	h := &Hold{m: m, name: e.Name, id: e.ID, floor: e.Floor, priced: e.Priced, start: time.Now()}
+	h := &Hold{m: m, name: e.Name, id: e.ID, priced: e.Priced, start: time.Now()}
 	h.add(Spend{USD: need.USD, Tokens: need.Tokens, Calls: need.Calls})
 	h.count(+1)
 	return h, nil

@@ -23,7 +23,7 @@ func (r *run) act(calls []policy.Call) ([]policy.Outcome, error) {
 		return nil, nil
 	}
 	done := make([]policy.Outcome, len(calls))
-	jobs := make([]*job, 0, min(len(calls), maxCalls))
+	jobs := r.jobs[:0]
 	for i := range calls {
 		o := &done[i]
 		o.Call = calls[i]
@@ -37,8 +37,14 @@ func (r *run) act(calls []policy.Call) ([]policy.Outcome, error) {
 		j.out = o
 		jobs = append(jobs, j)
 	}
+	r.jobs = jobs
 	jobs = r.reserveFor(jobs)
 	fatal := r.execute(jobs)
+	for _, j := range jobs {
+		if !j.given {
+			r.free = append(r.free, j)
+		}
+	}
 	r.charged()
 	for i := range done {
 		r.emit(Returned{done[i]})
@@ -52,16 +58,13 @@ func (r *run) act(calls []policy.Call) ([]policy.Outcome, error) {
 // identify gives each call of a run an id of its own.
 func (r *run) identify(calls []policy.Call, i int) string {
 	id := calls[i].ID
-	if id != "" && !r.ids[id] && len(id) <= 100 {
-		if r.ids == nil {
-			r.ids = map[string]bool{}
-		}
-		r.ids[id] = true
+	if id != "" && !slices.Contains(r.ids, id) && len(id) <= 100 {
+		r.ids = append(r.ids, id)
 		return id
 	}
 	for {
 		r.calls++
-		if id = "call-" + strconv.Itoa(r.calls); !r.ids[id] {
+		if id = "call-" + strconv.Itoa(r.calls); !slices.Contains(r.ids, id) {
 			return id
 		}
 	}
@@ -102,7 +105,8 @@ func (r *run) admissible(calls []policy.Call, i int) (*job, *tools.Error) {
 	case len(c.Args) > 0 && r.repeated(t, c.Args):
 		return refuse(tools.Refused, "the same call was made before, and nothing has changed since: %s", policy.Repeated)
 	}
-	j := &job{tool: t, unit: u, call: r.call("", t, c.Args), estimate: u.offer.Estimate}
+	j := r.newJob()
+	*j = job{tool: t, unit: u, call: r.call("", t, c.Args), estimate: u.offer.Estimate}
 	if c.Writer != "" {
 		j.writer = u.writer
 	} else if u.why != "" || !sameArgs(u.offer.Args, c.Args) {

@@ -38,12 +38,24 @@ type job struct {
 	start    time.Time
 	giveUp   time.Time // zero: not before the run's context is done
 	out      *policy.Outcome
+	done     chan<- *job
 	given    bool // up
 
 	res      tools.Result
 	err      error
 	panicked any
 	stack    string
+}
+
+// newJob returns a job to fill in, one that is over if there is any.
+func (r *run) newJob() *job {
+	n := len(r.free)
+	if n == 0 {
+		return new(job)
+	}
+	j := r.free[n-1]
+	r.free = r.free[:n-1]
+	return j
 }
 
 // execute runs the jobs: at once if all tools allow it, else one after the
@@ -119,16 +131,33 @@ func (r *run) begin(j *job, done chan<- *job) {
 	}
 	j.call.ID = j.out.ID
 	r.emit(Called{ID: j.out.ID, Call: j.out.Call, Held: j.hold.Granted()})
-	go j.work(done)
+	j.done = done
+	if r.work == nil {
+		r.work = make(chan *job, maxParallel)
+	}
+	if r.idle > 0 {
+		r.idle--
+	} else {
+		go worker(r.work)
+	}
+	r.work <- j // there is room: as many as work at once
 }
 
-// work calls the tool. It must not touch the run.
-func (j *job) work(done chan<- *job) {
+// worker does jobs until the run ends. One goroutine for all calls of a run
+// that come one after the other: its stack has grown already.
+func worker(work <-chan *job) {
+	for j := range work {
+		j.do()
+	}
+}
+
+// do calls the tool and reports. It must not touch the run.
+func (j *job) do() {
 	defer func() {
 		if p := recover(); p != nil {
 			j.panicked, j.stack = p, stack()
 		}
-		done <- j
+		j.done <- j
 	}()
 	if j.writer != nil {
 		j.res, j.err = j.written()
@@ -202,6 +231,7 @@ func (r *run) finished(j *job) (fatal error) {
 			Err: fmt.Errorf("it was still running %v after its context was done (%w)", grace, context.Cause(j.ctx))}
 		r.o.log.Warn("orchestra: a tool ignores its cancelled context and still runs", "run", r.state.Run, "tool", o.Err.Tool)
 	default:
+		r.idle++
 		o.Err = r.classify(j)
 		if tools.IsFatal(j.err) {
 			fatal = j.err

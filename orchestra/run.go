@@ -32,14 +32,24 @@ type run struct {
 
 	state    policy.State
 	units    []unit
-	offered  int // version of the workspace that units were made for
-	ids      map[string]bool
+	offered  int      // version of the workspace that units were made for
+	ids      []string // of calls, as policies named them
 	seen     []seenCall
 	rows     int // of the ledger that were emitted
 	calls    int
-	failures int // turns in a row without a call that worked
+	failures int    // turns in a row without a call that worked
+	jobs     []*job // of the turn
+	free     []*job // that can be used again
 	deltas   chan Delta
-	done     chan *job
+	work     chan *job // to the workers
+	idle     int       // workers without a job
+	done     chan *job // from the workers
+
+	// What short runs need, without allocations of its own.
+	space struct {
+		jobs, free [2]*job
+		ids        [8]string
+	}
 }
 
 var errTime = errors.New("orchestra: Budget.Time is over")
@@ -51,6 +61,7 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 	}
 	task, err := o.validate(t)
 	r := &run{o: o, task: task, yield: yield, start: time.Now(), traj: &Trajectory{events: make([]Event, 0, 32)}, offered: -1}
+	r.jobs, r.free, r.ids = r.space.jobs[:0], r.space.free[:0], r.space.ids[:0]
 	id := task.ID
 	if id == "" {
 		id = string(strconv.AppendUint([]byte("run-"), rand.Uint64(), 36))
@@ -61,7 +72,12 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 		r.ctx, r.cancel = context.WithCancel(ctx)
 	}
 	defer r.cancel()
-	r.state = policy.State{Run: id, Seed: seed(id), Prompt: task.Prompt, Messages: task.Messages, Prefer: task.Prefer, Tools: o.specs}
+	defer func() {
+		if r.work != nil {
+			close(r.work) // the workers end; one that is still busy ends after its job
+		}
+	}()
+	r.state = policy.State{Turns: make([]policy.Turn, 0, 8), Run: id, Seed: seed(id), Prompt: task.Prompt, Messages: task.Messages, Prefer: task.Prefer, Tools: o.specs}
 	if err != nil {
 		r.task.Prompt = brief(task.Prompt) // it may be the very thing that is wrong
 		r.task.Budget, r.task.Prefer, r.task.Messages = cost.Budget{}, o.prefer, nil
