@@ -89,6 +89,7 @@ const (
 // ($0.10, 5 minutes, 20 turns, 40 calls, 3 failures in a row, tokens not
 // bounded); Unlimited lifts a bound. Of a scope above runs (NewMeter), zero
 // fields other than USD do not bound: a tenant has no natural number of turns.
+// Time, Turns and Failures are counted by runs only.
 type Budget struct {
 	USD           Limit          `json:"usd,omitzero"`
 	Time          time.Duration  `json:"time,omitempty"`           // active time of a run; nanoseconds in JSON
@@ -96,7 +97,7 @@ type Budget struct {
 	Calls         int            `json:"calls,omitempty"`          // tool calls of a run; outside runs, metered model calls
 	Failures      int            `json:"failures,omitempty"`       // turns in a row without one call that worked
 	Tokens        int64          `json:"tokens,omitempty"`         // input and output tokens of all model calls
-	PerName       map[string]Sub `json:"per_name,omitempty"`       // by tool or model name
+	PerName       map[string]Sub `json:"per_name,omitempty"`       // by tool, model or source, or "policy". Runs refuse unknown names; a model that only a tool knows is made known by its Spec.Sources
 	AllowUnpriced bool           `json:"allow_unpriced,omitempty"` // admit calls whose price is unknown
 }
 

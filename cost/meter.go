@@ -36,16 +36,20 @@ type subUse struct {
 	made, limit      int
 }
 
-// NewMeter makes the outermost scope. Zero fields of b other than USD do not
-// bound it; the error is an *InvalidError.
+// NewMeter makes the outermost scope. A zero b.USD is DefaultUSD; other zero
+// fields do not bound it. The error is an *InvalidError.
 func NewMeter(name string, b Budget) (*Meter, error) {
 	return newMeter(new(sync.Mutex), nil, name, b)
 }
 
-// Child makes a scope within m: what it spends, m spends.
+// Child makes a scope within m: what it spends, m spends. Zero fields of b do
+// not bound it, USD included: m does. Errors are *InvalidError and ErrNoMeter.
 func (m *Meter) Child(name string, b Budget) (*Meter, error) {
 	if m == nil {
 		return nil, ErrNoMeter
+	}
+	if b.USD.IsZero() {
+		b.USD = NoLimit()
 	}
 	return newMeter(m.mu, m, m.path+"/"+name, b)
 }

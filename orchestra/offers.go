@@ -160,7 +160,7 @@ func (r *run) refresh(u *unit) {
 		return
 	}
 	if u.proposed {
-		u.more = u.tool.spec.Propose(r.call("", u.tool, nil))
+		u.more = r.propose(u.tool)
 		if !u.next() {
 			u.offer.Args, u.why = nil, policy.NoArguments
 			return
@@ -169,13 +169,31 @@ func (r *run) refresh(u *unit) {
 	u.offer.Estimate = r.estimate(u.tool, u.offer.Args, u.writer)
 }
 
-// next takes the next of the proposed arguments.
+// next takes the next of the proposed arguments. What is not JSON is no
+// proposal.
 func (u *unit) next() bool {
-	if len(u.more) == 0 {
-		return false
+	for len(u.more) > 0 {
+		u.offer.Args, u.more = u.more[0], u.more[1:]
+		if json.Valid(u.offer.Args) {
+			return true
+		}
 	}
-	u.offer.Args, u.more = u.more[0], u.more[1:]
-	return true
+	return false
+}
+
+// propose asks a tool for arguments. A tool that panics has none.
+func (r *run) propose(t *tool) (args []json.RawMessage) {
+	defer r.caught("Spec.Propose of "+t.spec.Name, func() { args = nil })
+	return t.spec.Propose(r.call("", t, nil))
+}
+
+// caught, deferred, keeps the panic of a user's function from the caller of
+// Run.
+func (r *run) caught(where string, then func()) {
+	if p := recover(); p != nil {
+		r.o.log.Error("orchestra: "+where+" panicked", "run", r.state.Run, "panic", p, "stack", stack())
+		then()
+	}
 }
 
 // mask says why a unit may not be called now, or "".
@@ -219,10 +237,11 @@ func (r *run) call(id string, t *tool, args json.RawMessage) tools.Call {
 
 // estimate is what one call takes from the budget: the tool's own word, its fee,
 // and the writing of its arguments.
-func (r *run) estimate(t *tool, args json.RawMessage, w *writer) cost.Estimate {
+func (r *run) estimate(t *tool, args json.RawMessage, w *writer) (e cost.Estimate) {
 	s := &t.spec
-	var e cost.Estimate
 	if s.Estimate != nil {
+		// What cannot be estimated cannot be afforded.
+		defer r.caught("Spec.Estimate of "+s.Name, func() { e = cost.Estimate{Name: s.Name, Floor: cost.Spend{USD: cost.MaxAmount}, Priced: true} })
 		e = s.Estimate(r.call("", t, args))
 	} else {
 		e.Priced = true

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
@@ -108,7 +110,8 @@ func (e *InvalidError) Unwrap() error { return e.Err }
 
 // New makes an orchestrator. It does no I/O. Tools are offered in this order:
 // enhance_reasoning, search and answer, as far as they are configured, then
-// those of WithTools. The error is an *InvalidError that names the option.
+// those of WithTools. The error is an *InvalidError that names the option, the
+// tool or the price.
 func New(opts ...Option) (*Orchestrator, error) {
 	var c config
 	for i, o := range opts {
@@ -146,8 +149,29 @@ func New(opts ...Option) (*Orchestrator, error) {
 	if err := c.prefer.Validate(o.names); err != nil {
 		return nil, &InvalidError{Field: "WithPreferences", Err: err}
 	}
+	if err := o.known(c.budget); err != nil {
+		return nil, &InvalidError{Field: "WithBudget", Err: err}
+	}
 	return o, nil
 }
+
+// known checks the names that a budget limits: a limit on a name that does not
+// exist limits nothing.
+func (o *Orchestrator) known(b cost.Budget) error {
+	if len(b.PerName) == 0 {
+		return nil
+	}
+	names := prefs.Vector{Never: slices.Sorted(maps.Keys(b.PerName))}
+	err := names.Validate(append(slices.Clone(o.names), policyName))
+	var unknown *prefs.UnknownNameError
+	if errors.As(err, &unknown) {
+		unknown.Field = "Budget.PerName"
+	}
+	return err
+}
+
+// policyName is the policy's in budgets by name.
+const policyName = "policy"
 
 // assemble makes the expert tools and puts all tools in order.
 func (c *config) assemble() ([]tools.Tool, error) {
@@ -211,6 +235,11 @@ func (o *Orchestrator) register(all []tools.Tool) error {
 			name(s)
 		}
 		for _, c := range spec.Choices {
+			for _, score := range append(slices.Collect(maps.Values(c.Info.Skill.ByDomain)), c.Info.Skill.Score) {
+				if !(score >= 0 && score <= 1) {
+					return &InvalidError{Field: fmt.Sprintf("the Skill of %q", c.Info.Name), Fix: "a Score is a share of tasks solved, from 0 to 1"}
+				}
+			}
 			if err := c.Info.Price.Validate(); err != nil {
 				return &InvalidError{Field: fmt.Sprintf("the price of %q", c.Info.Name), Err: err}
 			}

@@ -77,13 +77,21 @@ func (r *run) wayToAnswer(withPolicy bool) cost.Estimate {
 		e.Name, e.Floor, e.Priced = u.offer.Tool, u.offer.Estimate.Floor, u.offer.Estimate.Priced || u.why != ""
 		e.Floor.Calls = 1
 	}
-	if withPolicy && r.o.info.Estimate != nil {
-		p := r.o.info.Estimate(&r.state)
+	if p, err := r.policyEstimate(); withPolicy && err == nil && r.o.info.Estimate != nil {
 		e.Floor.USD, e.Floor.Tokens = e.Floor.USD+p.Floor.USD, e.Floor.Tokens+p.Floor.Tokens
 		e.Priced = e.Priced && p.Priced
 	}
 	e.Mean, e.Worst = e.Floor, e.Floor
 	return e
+}
+
+// policyEstimate is what one decision costs; nothing if the policy does not say.
+func (r *run) policyEstimate() (e cost.Estimate, err error) {
+	if r.o.info.Estimate == nil {
+		return e, nil
+	}
+	defer r.caught("policy.Info.Estimate", func() { err = errors.New("orchestra: the policy's Estimate panicked") })
+	return r.o.info.Estimate(&r.state), nil
 }
 
 // cheapest is the unit that makes an attempt for the least, or nil.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -227,8 +229,11 @@ func (r *run) decide() (d policy.Decision, start time.Time, err error) {
 	r.offer()
 	ctx := r.metered
 	if r.o.info.Estimate != nil {
-		e := r.o.info.Estimate(&r.state)
-		e.Name = "policy"
+		e, err := r.policyEstimate()
+		if err != nil {
+			return d, start, err
+		}
+		e.Name = policyName
 		e.Floor.Calls, e.Worst.Calls = 0, 0 // calls are tool calls
 		r.setAside(false)                   // what was kept for this very call is free for it
 		hold, err := r.meter.Reserve(e)
@@ -241,17 +246,33 @@ func (r *run) decide() (d policy.Decision, start time.Time, err error) {
 		}()
 		ctx = cost.NewContext(r.ctx, hold.Meter())
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			r.o.log.Error("orchestra: the policy panicked", "run", r.state.Run, "panic", p, "stack", stack())
-			d, err = policy.Decision{}, fmt.Errorf("orchestra: the policy panicked: %v", p)
-		}
-	}()
+	defer r.caught("the policy", func() {
+		d, err = policy.Decision{}, errors.New("orchestra: the policy panicked: the log has its stack")
+	})
 	d, err = r.o.policy.Decide(ctx, &r.state)
+	if d.Sample != nil {
+		d.Sample = storable(d.Sample)
+	}
 	if err == nil && r.ctx.Err() != nil {
 		err = context.Cause(r.ctx)
 	}
 	return d, start, err
+}
+
+// storable replaces log probabilities that JSON cannot hold.
+func storable(s *models.Sample) *models.Sample {
+	wild := func(f float32) bool { return finite(float64(f)) != float64(f) }
+	if !slices.ContainsFunc(s.Logprobs, wild) {
+		return s
+	}
+	c := *s
+	c.Logprobs = slices.Clone(s.Logprobs)
+	for i, f := range c.Logprobs {
+		if wild(f) {
+			c.Logprobs[i] = -math.MaxFloat32
+		}
+	}
+	return &c
 }
 
 func (r *run) decided(t policy.Turn, err error) {

@@ -39,6 +39,9 @@ func (o *Orchestrator) validate(t Task) (Task, error) {
 	if err := t.Budget.Validate(); err != nil {
 		return t, &InvalidError{Field: "Task.Budget", Err: err}
 	}
+	if err := o.known(t.Budget); err != nil {
+		return t, &InvalidError{Field: "Task.Budget", Err: err}
+	}
 	t.Budget = t.Budget.Or(o.budget).WithDefaults()
 	if t.Prefer.IsZero() {
 		t.Prefer = o.prefer
@@ -78,7 +81,7 @@ var (
 	// ErrNoAnswer is what every error of Run is: there is no answer. The cause is
 	// wrapped beside it.
 	ErrNoAnswer = errors.New("orchestra: no answer")
-	// ErrSchema means that a trajectory was written by a later major version.
+	// ErrSchema means that a file is no trajectory of this major version.
 	ErrSchema = errors.New("orchestra: unknown trajectory schema")
 )
 

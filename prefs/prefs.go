@@ -178,6 +178,9 @@ func (e *UnknownNameError) Error() string {
 	if len(e.Near) > 0 {
 		return s + ": did you mean " + strings.Join(e.Near, " or ") + "?"
 	}
+	if len(e.Known) == 0 {
+		return s + ": it has none, so add models or tools first"
+	}
 	return s + ": use one of " + strings.Join(e.Known, ", ")
 }
 

@@ -17,7 +17,7 @@ import (
 // Calculator returns the tool "calculator". It evaluates arithmetic with
 // integers and fractions exactly and functions such as sqrt to 50 digits;
 // plain words ("15 percent of 80") will do as well. Names such as
-// sha256.BlockSize get their values from lines like "const BlockSize = 64" in
+// disk.SectorSize get their values from lines like "const SectorSize = 512" in
 // the documents of the workspace, if these agree; the attempt then cites them.
 //
 // It costs nothing, and its work is bounded to about a second. It proposes
@@ -29,7 +29,7 @@ func Calculator() Tool { return calculator{} }
 type calculator struct{}
 
 const calculatorSchema = `{"type":"object","properties":{"expression":{"type":"string",` +
-	`"description":"For example 3*(4+5)/7, 2^64-1, sqrt(2), 17.5% * 2340, 20!, round(22/7, 2), or 8 * sha256.BlockSize if a document gives its value."}},` +
+	`"description":"For example 3*(4+5)/7, 2^64-1, sqrt(2), 17.5% * 2340, 20!, round(22/7, 2), or 8 * disk.SectorSize if a document gives its value."}},` +
 	`"required":["expression"],"additionalProperties":false}`
 
 // Spec describes the tool.

@@ -97,6 +97,9 @@ func (t *searchTool) Spec() Spec {
 	return Spec{Name: searchName, Description: searchAbout, Effects: ReadOnly | Idempotent | Parallel, Sources: []string{t.source},
 		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"What to look for."}},"required":["query"],"additionalProperties":false}`),
 		Propose: func(c Call) []json.RawMessage {
+			if strings.TrimSpace(c.Prompt) == "" {
+				return nil
+			}
 			args, err := json.Marshal(map[string]string{"query": c.Prompt})
 			if err != nil {
 				return nil

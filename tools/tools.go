@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -57,6 +59,34 @@ const (
 	// that a run can end with what they return.
 	Answers
 )
+
+var effectNames = [...]string{"read_only", "idempotent", "parallel", "answers"}
+
+// String lists the names of the effects, as in trajectories: "read_only,answers".
+func (e Effects) String() string {
+	var names []string
+	for i, n := range effectNames {
+		if e&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// MarshalText writes the names.
+func (e Effects) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText. Names of later versions are
+// dropped: an unknown promise is none.
+func (e *Effects) UnmarshalText(b []byte) error {
+	*e = 0
+	for n := range strings.SplitSeq(string(b), ",") {
+		if i := slices.Index(effectNames[:], n); i >= 0 {
+			*e |= 1 << i
+		}
+	}
+	return nil
+}
 
 // Call is one call of a tool.
 type Call struct {

@@ -60,7 +60,7 @@ type node struct {
 // names pi and e are known, and these functions, also with "math." before them
 // and in any case: sqrt cbrt abs floor ceil round min max gcd lcm log (natural,
 // or log(x, base)) ln log2 log10 exp sin cos tan pow mod factorial sum avg mean
-// binomial. Any other name, such as sha256.BlockSize, needs a value in Eval.
+// binomial. Any other name, such as disk.SectorSize, needs a value in Eval.
 func Parse(s string) (*Expr, error) {
 	n, _, err := parse(s, false)
 	if err != nil {

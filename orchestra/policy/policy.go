@@ -78,12 +78,12 @@ type Why string
 
 // Reasons for masks.
 const (
-	Unaffordable Why = "unaffordable"        // its Floor exceeds what is left beside the answer reserve
-	Forbidden    Why = "forbidden"           // by the preferences' Never
-	Repeated     Why = "repeated"            // the same call was made on the same workspace
-	NoArguments  Why = "no arguments for it" // neither the policy, Propose nor an expert has any
-	Broken       Why = "failed too often"
-	NoPrice      Why = "unpriced" // and Budget.AllowUnpriced is not set
+	Unaffordable Why = "unaffordable" // its Floor exceeds what is left beside the answer reserve
+	Forbidden    Why = "forbidden"    // by the preferences' Never
+	Repeated     Why = "repeated"     // the same call was made on the same workspace
+	NoArguments  Why = "no_arguments" // neither the policy, Propose nor an expert has any
+	Broken       Why = "broken"       // it failed too often
+	NoPrice      Why = "unpriced"     // and Budget.AllowUnpriced is not set
 )
 
 // Decision is what a policy wants: calls, the end, or calls and then the end.

@@ -14,12 +14,12 @@ import (
 // ReaderOption configures Reader.
 type ReaderOption func(*reader)
 
-// ReaderName sets the name of the tool. The default is "extract".
-func ReaderName(name string) ReaderOption { return func(r *reader) { r.name = name } }
+// WithReaderName sets the name of the tool. The default is "extract".
+func WithReaderName(name string) ReaderOption { return func(r *reader) { r.name = name } }
 
-// MinConfidence sets the confidence, 0 to 1, below which the reader says that
+// WithMinConfidence sets the confidence, 0 to 1, below which the reader says that
 // the documents do not answer. The default is 0.5.
-func MinConfidence(c float64) ReaderOption { return func(r *reader) { r.least = c } }
+func WithMinConfidence(c float64) ReaderOption { return func(r *reader) { r.least = c } }
 
 const (
 	readBytes   = 256 << 10 // of a document's text

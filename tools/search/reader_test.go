@@ -64,7 +64,7 @@ func TestReader(t *testing.T) {
 // Confidence grows with what is covered.
 func TestReaderConfidence(t *testing.T) {
 	last := 0.0
-	r := search.Reader(search.MinConfidence(0), search.ReaderName("quote"))
+	r := search.Reader(search.WithMinConfidence(0), search.WithReaderName("quote"))
 	for _, text := range []string{"Red.", "Red fox.", "Red fox jumps.", "Red fox jumps fence."} {
 		res, err := r.Call(t.Context(), tools.Call{Prompt: "red fox jumps fence", Work: workspace(tools.Document{Text: text})})
 		if err != nil || len(res.Attempts) != 1 {
