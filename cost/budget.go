@@ -2,6 +2,7 @@ package cost
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -141,7 +142,8 @@ func (l Limit) validate(field string) error {
 	return nil
 }
 
-// Or fills b's zero fields from another budget.
+// Or fills b's zero fields, and the names that PerName lacks, from another
+// budget.
 func (b Budget) Or(other Budget) Budget {
 	if b.USD.IsZero() {
 		b.USD = other.USD
@@ -151,8 +153,10 @@ func (b Budget) Or(other Budget) Budget {
 	b.Calls = or(b.Calls, other.Calls)
 	b.Failures = or(b.Failures, other.Failures)
 	b.Tokens = or(b.Tokens, other.Tokens)
-	if b.PerName == nil {
-		b.PerName = other.PerName
+	if len(other.PerName) > 0 {
+		merged := maps.Clone(other.PerName)
+		maps.Copy(merged, b.PerName)
+		b.PerName = merged
 	}
 	b.AllowUnpriced = b.AllowUnpriced || other.AllowUnpriced
 	return b

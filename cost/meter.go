@@ -147,19 +147,13 @@ func (m *Meter) leftCalls() int {
 
 // Ledger returns a copy of the rows of m and all scopes within it, in the order
 // in which they were settled.
-func (m *Meter) Ledger() Ledger { return m.LedgerSince(0) }
-
-// LedgerSince is Ledger without its first n rows.
-func (m *Meter) LedgerSince(n int) Ledger {
+func (m *Meter) Ledger() Ledger {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n >= len(m.rows) {
-		return nil
-	}
-	return slices.Clone(m.rows[n:])
+	return slices.Clone(m.rows)
 }
 
 // Drain returns the rows and forgets them; what was spent stays counted. It
@@ -271,8 +265,15 @@ func (e *ExceededError) Error() string {
 	if e.Sub {
 		field = fmt.Sprintf("Budget.PerName[%q]", e.Name)
 	}
-	return fmt.Sprintf("%v: %s needs at least %s %s, and of %s in %q %s are spent and %s held: raise %s or allow something cheaper",
-		ErrExceeded, e.Name, need, e.Unit, limit, e.Scope, spent, held, field)
+	unit := " " + e.Unit
+	switch {
+	case e.Unit == "USD":
+		unit = "" // the amount says it
+	case need == "1":
+		unit = " " + strings.TrimSuffix(e.Unit, "s")
+	}
+	return fmt.Sprintf("%v: %s needs at least %s%s, and of %s in %q %s are spent and %s held: raise %s or allow something cheaper",
+		ErrExceeded, e.Name, need, unit, limit, e.Scope, spent, held, field)
 }
 
 // Is makes errors.Is(err, ErrExceeded) true.

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -15,7 +16,9 @@ type Model interface {
 	Info() Info
 	// Generate answers one request. It returns either a complete response or an
 	// error: a stream that ended early is an *Error with ErrTruncated, and what
-	// had arrived is in its Partial. It obeys ctx.
+	// had arrived is in its Partial. It obeys ctx, refuses requests that cannot be
+	// meant (Request.Validate) before it sends anything, and passes all text to
+	// OnDelta if that is set. modeltest.Conform checks these duties.
 	Generate(ctx context.Context, r *Request) (*Response, error)
 }
 
@@ -106,6 +109,21 @@ type Request struct {
 	Tokens      bool        // ask for token ids and logprobs
 	Affinity    string      // requests with one value are best served by one server: the id of a run
 	OnDelta     func(Delta) // set: stream. Called from Generate's goroutine, never after it returns
+}
+
+// Validate returns an error that wraps ErrInvalidRequest if r cannot be meant:
+// neither Messages nor Prompt is set, or both are, or a cap is negative. A Model
+// calls it first.
+func (r *Request) Validate() error {
+	switch {
+	case r == nil || len(r.Messages) == 0 && r.Prompt == "":
+		return fmt.Errorf("%w: set Messages, or Prompt for a raw completion", ErrInvalidRequest)
+	case len(r.Messages) > 0 && r.Prompt != "":
+		return fmt.Errorf("%w: Messages and Prompt are both set", ErrInvalidRequest)
+	case r.MaxOutput < 0 || r.MinOutput < 0:
+		return fmt.Errorf("%w: MaxOutput and MinOutput are numbers of tokens; use 0 for the model's own", ErrInvalidRequest)
+	}
+	return nil
 }
 
 // Delta is a piece of a streamed response.

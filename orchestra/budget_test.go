@@ -25,6 +25,7 @@ type randomModel struct {
 	info   models.Info
 	rng    *lockedRand
 	lie    bool
+	lied   *atomic.Int64 // what it billed beyond its cap, in pico-USD
 	shrunk *atomic.Bool
 }
 
@@ -61,6 +62,8 @@ func (m *randomModel) Generate(ctx context.Context, r *models.Request) (*models.
 	u := cost.Usage{Input: int64(bytes/4 + m.rng.n(bytes*3/4+1)), Output: int64(1 + m.rng.n(r.MaxOutput)), Known: true}
 	if m.lie && m.rng.n(3) == 0 {
 		u.Output = int64(r.MaxOutput * (2 + m.rng.n(5)))
+		beyond, _, _ := m.info.Price.Of(cost.Usage{Output: u.Output - int64(r.MaxOutput)})
+		m.lied.Add(int64(beyond) + 1)
 	}
 	text := strings.Repeat("word ", m.rng.n(20)+1)
 	switch m.rng.n(12) {
@@ -85,6 +88,7 @@ func (m *randomModel) Generate(ctx context.Context, r *models.Request) (*models.
 // randomRun plays one random run and reports what it saw.
 type randomRun struct {
 	budget, spent, over   cost.Amount
+	lied                  cost.Amount
 	refused, shrunk, done bool
 }
 
@@ -92,10 +96,11 @@ func playRandom(t testing.TB, seed uint64, lie, reserve bool) randomRun {
 	rng := &lockedRand{r: rand.New(rand.NewPCG(seed, 7))}
 	logUniform := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, rng.f()) }
 	var shrunk atomic.Bool
+	var lied atomic.Int64
 	var experts []models.Model
 	for i := range 1 + rng.n(3) {
 		most := 20 + rng.n(2000)
-		var m models.Model = &randomModel{rng: rng, lie: lie, shrunk: &shrunk, info: models.Info{
+		var m models.Model = &randomModel{rng: rng, lie: lie, lied: &lied, shrunk: &shrunk, info: models.Info{
 			Name: fmt.Sprintf("m%d", i), Price: cost.Tokens(logUniform(0.05, 30), logUniform(0.05, 100)), MaxOutput: most, MinOutput: 1 + rng.n(most)}}
 		if !reserve {
 			m = afterwards{m}
@@ -170,6 +175,7 @@ func playRandom(t testing.TB, seed uint64, lie, reserve bool) randomRun {
 	}
 	got.refused = got.refused || errors.Is(err, cost.ErrExceeded)
 	got.budget, got.spent, got.shrunk, got.done = budget, res.Spent.USD, shrunk.Load(), err == nil
+	got.lied = cost.Amount(lied.Load())
 	var sum cost.Amount
 	for _, row := range res.Ledger {
 		sum += row.USD
@@ -237,8 +243,8 @@ func TestBudgetWithLies(t *testing.T) {
 	lies := 0
 	for seed := range uint64(1000) {
 		got := playRandom(t, seed, true, true)
-		if got.spent > got.budget+got.over {
-			t.Fatalf("seed %d: spent %v of %v, but only %v is marked as over", seed, got.spent, got.budget, got.over)
+		if got.spent > got.budget+got.lied || got.over > got.lied || got.spent-got.budget > got.over {
+			t.Fatalf("seed %d: spent %v of %v; lies of %v, %v marked as over", seed, got.spent, got.budget, got.lied, got.over)
 		}
 		if got.over > 0 {
 			lies++

@@ -258,7 +258,7 @@ func (r *run) classify(j *job) *tools.Error {
 		e.Kind = tools.BadArguments
 	case errors.As(j.err, &inner):
 		e.Kind = inner.Kind
-	case j.ctx.Err() != nil:
+	case j.late:
 		e.Kind = tools.TimedOut
 	}
 	return e

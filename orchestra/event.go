@@ -68,11 +68,12 @@ type Noted struct {
 
 // Stopped is the last event.
 type Stopped struct {
-	Stop    Stop       `json:"stop"`
-	Answer  string     `json:"answer,omitempty"`
-	Sources []string   `json:"sources,omitempty"`
-	Spent   cost.Spend `json:"spent"`
-	Err     string     `json:"err,omitempty"`
+	Stop      Stop       `json:"stop"`
+	Answer    string     `json:"answer,omitempty"`
+	Truncated bool       `json:"truncated,omitempty"`
+	Sources   []string   `json:"sources,omitempty"`
+	Spent     cost.Spend `json:"spent"`
+	Err       string     `json:"err,omitempty"`
 }
 
 // Unknown is an event of a later version of this package. It is kept as it is.

@@ -226,15 +226,11 @@ func TestBadInput(t *testing.T) {
 	free := expert("mini", "x", cost.Free())
 	priced := expert("mini", "x", cost.Tokens(1, 10))
 	valid := []orchestra.Option{orchestra.WithExperts(priced)}
-	type cyclic struct {
-		Children []*cyclic `json:"children"`
-	}
 	_, cyclicErr := tools.New("c", "d", func(context.Context, struct {
 		X cyclicNode `json:"x"`
 	}) (string, error) {
 		return "", nil
 	})
-	_ = cyclic{}
 	for _, c := range []struct {
 		name string
 		opts []orchestra.Option
@@ -263,6 +259,8 @@ func TestBadInput(t *testing.T) {
 		{name: "invalid UTF-8", opts: valid, task: orchestra.Task{Prompt: "a\xffb"}, want: "Task.Prompt"},
 		{name: "unpriced model", opts: []orchestra.Option{orchestra.WithExperts(expert("dear", "x", cost.Price{}))}, task: orchestra.Task{Prompt: "x"}, want: `the price of "dear"`},
 		{name: "a budget below the answer reserve", opts: valid, task: orchestra.Task{Prompt: "x", Budget: cost.Budget{USD: cost.USD(1e-6)}}, want: "takes at least $0.000"},
+		{name: "a limit on a name that does not exist", opts: valid, task: orchestra.Task{Prompt: "x", Budget: cost.Budget{PerName: map[string]cost.Sub{"mimi": {Calls: 1}}}}, want: "Budget.PerName names \"mimi\""},
+		{name: "a skill that is no number", opts: []orchestra.Option{orchestra.WithExperts(echo{info: models.Info{Name: "m", Skill: models.Skill{Score: math.NaN()}}})}, want: "Skill"},
 		{name: "nothing can answer", opts: []orchestra.Option{orchestra.WithTools(noop("t", nil))}, task: orchestra.Task{Prompt: "x"}, want: "nothing here can give an answer"},
 		{name: "preferences forbid every answer", opts: valid, task: orchestra.Task{Prompt: "x", Prefer: prefs.Vector{Never: []string{"mini"}}}, want: "Task.Prefer.Never"},
 	} {
@@ -318,6 +316,76 @@ func TestWildResults(t *testing.T) {
 	}
 	if r := res.Trajectory.Turns()[0].Done[0].Result; len(r.Text) > 300<<10 || !r.Truncated || r.Documents[0].Score != 0 || r.Attempts[0].Confidence > 1 {
 		t.Errorf("%d bytes, %+v", len(r.Text), r.Attempts)
+	}
+}
+
+// User code that the loop asks for advice may have bugs, too.
+func TestHooksPanic(t *testing.T) {
+	bug := func() { panic("a bug") }
+	hooks := map[string]tools.Spec{
+		"propose":     {Name: "hook", Propose: func(tools.Call) []json.RawMessage { bug(); return nil }},
+		"estimate":    {Name: "hook", Estimate: func(tools.Call) cost.Estimate { bug(); return cost.Estimate{} }, Propose: func(tools.Call) []json.RawMessage { return []json.RawMessage{noArgs} }},
+		"no proposal": {Name: "hook", Propose: func(tools.Call) []json.RawMessage { return []json.RawMessage{[]byte("{bad")} }},
+	}
+	for name, spec := range hooks {
+		t.Run(name, func(t *testing.T) {
+			tool := fnTool{spec, func(context.Context, tools.Call) (tools.Result, error) {
+				return tools.Result{}, errors.New("never called")
+			}}
+			o := newOrchestra(t, orchestra.WithTools(tool), orchestra.WithExperts(expert("mini", "<answer>42</answer>", cost.Tokens(1, 10))))
+			res, err := o.Run(context.Background(), orchestra.Task{Prompt: "x"})
+			if err != nil || res.Answer != "42" {
+				t.Fatal(res.Answer, err)
+			}
+			if _, err := res.Trajectory.WriteTo(&strings.Builder{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("policy", func(t *testing.T) {
+		o := newOrchestra(t, orchestra.WithPolicy(costly{func(*policy.State) cost.Estimate { panic("a bug") }}), orchestra.WithExperts(expert("mini", "x", cost.Free())))
+		if res, err := o.Run(context.Background(), orchestra.Task{Prompt: "x"}); res.Stop != orchestra.Failed || err != nil {
+			t.Error(res.Stop, err) // the last attempt answers
+		}
+	})
+}
+
+var noArgs = json.RawMessage("{}")
+
+// costly is a policy that says what a decision costs.
+type costly struct {
+	estimate func(*policy.State) cost.Estimate
+}
+
+func (p costly) Info() policy.Info {
+	return policy.Info{Name: "costly", Writes: true, Estimate: p.estimate}
+}
+func (p costly) Decide(ctx context.Context, s *policy.State) (policy.Decision, error) {
+	d := say("done")
+	d.Sample = &models.Sample{Logprobs: []float32{float32(math.Inf(-1)), -1}}
+	h, err := cost.FromContext(ctx).Reserve(p.estimate(s))
+	if err == nil {
+		_, err = h.Settle(cost.Usage{Input: 100, Known: true}, cost.Tokens(1, 1), nil)
+	}
+	return d, err
+}
+
+// A policy that costs something is held to the budget like everything else, and
+// what it sampled can be stored.
+func TestPolicyCosts(t *testing.T) {
+	e := cost.Estimate{Name: "brain", Floor: cost.Spend{USD: cost.Dollars(0.0001), Calls: 1}, Worst: cost.Spend{USD: cost.Dollars(0.001), Tokens: 500, Calls: 1}, Priced: true}
+	o := newOrchestra(t, orchestra.WithPolicy(costly{func(*policy.State) cost.Estimate { return e }}), orchestra.WithExperts(expert("mini", "x", cost.Free())))
+	res, err := o.Run(context.Background(), orchestra.Task{Prompt: "x", Budget: cost.Budget{USD: cost.USD(0.0005)}})
+	if err != nil || res.Spent.USD != cost.Dollars(0.0001) || res.Spent.Calls != 0 || len(res.Ledger) != 1 || res.Ledger[0].Name != "brain" {
+		t.Fatalf("%v, %+v, %+v", err, res.Spent, res.Ledger)
+	}
+	var b strings.Builder
+	if _, err := res.Trajectory.WriteTo(&b); err != nil {
+		t.Error(err)
+	}
+	res, err = o.Run(context.Background(), orchestra.Task{Prompt: "x", Budget: cost.Budget{USD: cost.USD(0.00005)}})
+	if res.Stop != orchestra.OutOfBudget || !errors.Is(err, cost.ErrExceeded) || res.Spent.USD != 0 {
+		t.Errorf("%q, %v", res.Stop, err)
 	}
 }
 

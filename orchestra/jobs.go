@@ -43,6 +43,7 @@ type job struct {
 
 	res      tools.Result
 	err      error
+	late     bool // its context was done when the tool returned
 	panicked any
 	stack    string
 }
@@ -157,6 +158,7 @@ func (j *job) do() {
 		if p := recover(); p != nil {
 			j.panicked, j.stack = p, stack()
 		}
+		j.late = j.ctx.Err() != nil
 		j.done <- j
 	}()
 	if j.writer != nil {

@@ -19,6 +19,7 @@ type tool struct {
 	spec    tools.Spec
 	names   []string // that preferences see
 	choices []choice
+	plain   bool // it can be called without arguments
 }
 
 // choice is one value of a tool's "model" argument.
@@ -34,6 +35,10 @@ func newTool(t tools.Tool, s tools.Spec) tool {
 		args, _ := json.Marshal(map[string]string{"model": c.Alias}) // strings always marshal
 		x.choices = append(x.choices, choice{Choice: c, names: append([]string{s.Name, c.Info.Name}, s.Sources...), args: args})
 	}
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	x.plain = len(s.Schema) == 0 || json.Unmarshal(s.Schema, &schema) == nil && len(schema.Required) == 0
 	return x
 }
 
@@ -92,6 +97,9 @@ func (r *run) newUnits() {
 			add(unit{tool: t}, t.names, t.spec.Latency, models.Skill{})
 		case t.spec.Propose != nil:
 			add(unit{tool: t, proposed: true}, t.names, t.spec.Latency, models.Skill{})
+		case t.plain:
+			add(unit{tool: t}, t.names, t.spec.Latency, models.Skill{})
+			r.units[len(r.units)-1].offer.Args = noArgs
 		case len(o.writers) > 0:
 			for j := range o.writers {
 				w := &o.writers[j]
@@ -208,7 +216,15 @@ func (r *run) mask(u *unit) policy.Why {
 	case u.offer.Latency > 0 && r.state.Left.Time > 0 && u.offer.Latency > r.state.Left.Time:
 		return policy.Unaffordable
 	}
-	switch err := r.meter.Check(u.offer.Estimate, r.freed(u.tool)); {
+	err := r.meter.Check(u.offer.Estimate, r.freed(u.tool))
+	for _, info := range []*models.Info{u.chosen(), u.writes()} {
+		if info != nil && err == nil { // a limit may be on the expert's name
+			own := u.offer.Estimate
+			own.Name = info.Name
+			err = r.meter.Check(own, r.freed(u.tool))
+		}
+	}
+	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, cost.ErrUnpriced):
@@ -216,6 +232,36 @@ func (r *run) mask(u *unit) policy.Why {
 	default:
 		return policy.Unaffordable
 	}
+}
+
+// chosen is the expert that does the work, writes the one that writes the
+// arguments; nil if there is none.
+func (u *unit) chosen() *models.Info {
+	if u.choice == nil {
+		return nil
+	}
+	return &u.choice.Info
+}
+
+func (u *unit) writes() *models.Info {
+	if u.writer == nil {
+		return nil
+	}
+	return &u.writer.info
+}
+
+// priceless reports whether nothing can answer because of money.
+func (r *run) priceless() bool {
+	money := false
+	for i := range r.units {
+		if u := &r.units[i]; u.answers() {
+			money = money || u.now == policy.Unaffordable
+			if u.now == "" {
+				return false
+			}
+		}
+	}
+	return money
 }
 
 // brokenAfter failures an offer is not made again.
@@ -232,7 +278,7 @@ func (r *run) freed(t *tool) *cost.Hold {
 
 // call is a tool call as the tool sees it.
 func (r *run) call(id string, t *tool, args json.RawMessage) tools.Call {
-	return tools.Call{ID: id, Tool: t.spec.Name, Args: args, Prompt: r.task.Prompt, Work: r.state.Work}
+	return tools.Call{ID: id, Tool: t.spec.Name, Args: args, Prompt: r.task.Prompt, History: r.task.Messages, Work: r.state.Work}
 }
 
 // estimate is what one call takes from the budget: the tool's own word, its fee,

@@ -120,9 +120,16 @@ func New(opts ...Option) (*Orchestrator, error) {
 		}
 		o.apply(&c)
 	}
+	named := map[string]bool{}
 	for i, m := range c.experts {
+		field := fmt.Sprintf("WithExperts[%d]", i)
 		if m == nil {
-			return nil, &InvalidError{Field: fmt.Sprintf("WithExperts[%d]", i), Fix: "the model is nil: check the error of its constructor"}
+			return nil, &InvalidError{Field: field, Fix: "the model is nil: check the error of its constructor"}
+		}
+		if n := m.Info().Name; named[n] {
+			return nil, &InvalidError{Field: field, Fix: fmt.Sprintf("a second expert is named %q: budgets and preferences could not tell them apart, so set models.Info.Name", n)}
+		} else {
+			named[n] = true
 		}
 	}
 	o := &Orchestrator{policy: c.policy, budget: c.budget, prefer: c.prefer, log: c.log, writers: newWriters(c.experts)}

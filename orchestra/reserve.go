@@ -3,6 +3,8 @@ package orchestra
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
@@ -32,19 +34,26 @@ func (r *run) prepare() error {
 	case err != nil:
 		return &InvalidError{Field: "Task.Budget", Err: err}
 	}
-	r.reserve = hold
+	r.reserve, r.ready = hold, true
 	return nil
 }
 
 // canAnswer checks that the tools and preferences leave a way to an answer.
 func (r *run) canAnswer() error {
-	var forbidden, unpriced *unit
+	var unpriced, wordless *unit
+	var forbidden []string
 	for i := range r.units {
 		u := &r.units[i]
 		switch {
 		case !u.answers():
 		case u.forever == policy.Forbidden:
-			forbidden = u
+			for _, n := range r.task.Prefer.Never {
+				if slices.Contains(u.offer.Names, n) && !slices.Contains(forbidden, n) {
+					forbidden = append(forbidden, n)
+				}
+			}
+		case u.forever == policy.NoArguments:
+			wordless = u
 		case !u.offer.Estimate.Priced && u.why == "" && !r.task.Budget.AllowUnpriced:
 			unpriced = u
 		case u.forever == "":
@@ -62,7 +71,9 @@ func (r *run) canAnswer() error {
 	case r.o.info.Writes:
 		return nil // it can answer in its own words
 	case forbidden != nil:
-		return &InvalidError{Field: "Task.Prefer.Never", Fix: fmt.Sprintf("it leaves nothing that can give an answer (it forbids %v): allow one of them", forbidden.offer.Names)}
+		return &InvalidError{Field: "Task.Prefer.Never", Fix: "it leaves nothing that can give an answer: allow one of " + strings.Join(forbidden, ", ")}
+	case wordless != nil:
+		return &InvalidError{Field: fmt.Sprintf("tool %q", wordless.offer.Tool), Fix: "it could give an answer, but this policy cannot write its arguments: propose them (tools.WithPropose), or add a model with WithExperts"}
 	}
 	return &InvalidError{Field: "New", Fix: "nothing here can give an answer: add models with WithExperts, or a tool whose effects include tools.Answers"}
 }
@@ -136,7 +147,7 @@ func (r *run) setAside(withPolicy bool) {
 
 // lastAttempt uses the answer reserve when a run must end and has no attempt.
 func (r *run) lastAttempt(why Stop) {
-	if _, _, attempts := r.state.Work.Len(); attempts > 0 || r.ctx.Err() != nil || len(r.units) == 0 {
+	if _, _, attempts := r.state.Work.Len(); attempts > 0 || r.ctx.Err() != nil || !r.ready {
 		return
 	}
 	r.offer() // brings the units up to date

@@ -28,6 +28,7 @@ type run struct {
 	meter   *cost.Meter
 	metered context.Context // ctx with the meter
 	reserve *cost.Hold      // for an answer; nil once there is an attempt
+	ready   bool            // there is a way to an answer, and money for it
 	traj    *Trajectory
 	yield   func(Event) bool // nil: nobody listens
 	start   time.Time
@@ -37,7 +38,6 @@ type run struct {
 	offered  int      // version of the workspace that units were made for
 	ids      []string // of calls, as policies named them
 	seen     []seenCall
-	rows     int // of the ledger that were emitted
 	calls    int
 	failures int    // turns in a row without a call that worked
 	jobs     []*job // of the turn
@@ -98,6 +98,9 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 		r.state.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: r.state.Turn, Delta: d}) }
 	}
 	stop, err := r.loop()
+	if stop == Stuck && errors.Is(err, cost.ErrExceeded) {
+		stop = OutOfBudget
+	}
 	return r.end(stop, err)
 }
 
@@ -150,10 +153,14 @@ func (r *run) loop() (Stop, error) {
 		turn := policy.Turn{N: r.state.Turn, Decision: d, Start: start, Took: time.Since(start)}
 		r.decided(turn, err)
 		if err != nil {
-			if stop := r.refused(err); stop != "" {
-				return stop, err
+			stop := r.refused(err)
+			if stop == "" {
+				continue
 			}
-			continue
+			if cause := r.lastFailure(); cause != nil && errors.Is(err, policy.ErrNothingLeft) {
+				err = fmt.Errorf("%w; the last call failed: %w", err, cause)
+			}
+			return stop, err
 		}
 		var fatal error
 		turn.Done, fatal = r.act(d.Calls)
@@ -172,12 +179,29 @@ func (r *run) loop() (Stop, error) {
 			continue
 		}
 		if r.failures++; b.Failures > 0 && r.failures >= b.Failures {
-			if err == nil && len(turn.Done) == 0 {
+			switch {
+			case err != nil:
+			case len(turn.Done) == 0:
 				err = fmt.Errorf("%w: a decision without calls and without an end", policy.ErrMalformed)
+			default:
+				err = r.lastFailure()
 			}
 			return Stuck, err
 		}
 	}
+}
+
+// lastFailure is why the newest call failed, or nil.
+func (r *run) lastFailure() error {
+	for i := len(r.state.Turns) - 1; i >= 0; i-- {
+		done := r.state.Turns[i].Done
+		for j := len(done) - 1; j >= 0; j-- {
+			if done[j].Err != nil {
+				return done[j].Err
+			}
+		}
+	}
+	return nil
 }
 
 func worked(done []policy.Outcome) bool {
@@ -211,6 +235,9 @@ func (r *run) refused(err error) Stop {
 	case errors.Is(err, cost.ErrExceeded):
 		return OutOfBudget
 	case errors.Is(err, policy.ErrNothingLeft):
+		if r.priceless() {
+			return OutOfBudget
+		}
 		return Stuck
 	}
 	r.failures++
@@ -286,15 +313,14 @@ func (r *run) decided(t policy.Turn, err error) {
 
 // charged emits the ledger's new rows.
 func (r *run) charged() {
-	for _, row := range r.meter.LedgerSince(r.rows) {
-		r.rows++
+	for _, row := range r.meter.Drain() {
 		r.emit(Charged{row})
 	}
 }
 
 // finish resolves what the policy wants to end with.
 func (r *run) finish(f policy.Finish) error {
-	text, sources := strings.TrimSpace(f.Text), []string(nil)
+	text, sources, truncated := strings.TrimSpace(f.Text), []string(nil), false
 	if text == "" {
 		a, ok := r.state.Work.Attempt(f.Attempt)
 		if f.Attempt == "" {
@@ -305,12 +331,12 @@ func (r *run) finish(f policy.Finish) error {
 		if !ok {
 			return fmt.Errorf("orchestra: there is no attempt %q to finish with", f.Attempt)
 		}
-		text, sources = strings.TrimSpace(a.Text), a.Sources
+		text, sources, truncated = strings.TrimSpace(a.Text), a.Sources, a.Truncated
 	}
 	if text == "" {
 		return errors.New("orchestra: the answer is empty")
 	}
-	r.traj.answer, r.traj.sources = strings.ToValidUTF8(text, "\uFFFD"), sources
+	r.traj.answer, r.traj.sources, r.traj.truncated = strings.ToValidUTF8(text, "\uFFFD"), sources, truncated
 	return nil
 }
 
@@ -329,7 +355,7 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 	r.charged()
 	spent := r.meter.Close()
 	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
-	e := Stopped{Stop: stop, Answer: r.traj.answer, Sources: r.traj.sources, Spent: spent}
+	e := Stopped{Stop: stop, Answer: r.traj.answer, Truncated: r.traj.truncated, Sources: r.traj.sources, Spent: spent}
 	if r.traj.answer == "" {
 		err = &RunError{Stop: stop, Err: err}
 	}
@@ -340,7 +366,7 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 	if r.traj.answer != "" {
 		err = nil
 	}
-	return &Result{Answer: e.Answer, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
+	return &Result{Run: r.state.Run, Answer: e.Answer, Truncated: r.traj.truncated, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
 }
 
 // finishWithBest takes the most confident attempt, the newest among equals.

@@ -71,6 +71,40 @@ func TestTrajectoryIsTheRun(t *testing.T) {
 	}
 }
 
+func FuzzReadTrajectory(f *testing.F) {
+	o := newOrchestra(f, orchestra.WithExperts(expert("mini", "<answer>42</answer>", cost.Tokens(1, 10))))
+	res, err := o.Run(context.Background(), orchestra.Task{ID: "r", Prompt: "x"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var b strings.Builder
+	if _, err := res.Trajectory.WriteTo(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.String())
+	f.Add(`{"event":"started","schema":"toolorchestra.trajectory/1"}` + "\n" + `{"event":"new","x":[1]}`)
+	f.Add(`{"event":"started","schema":"toolorchestra.trajectory/9"}`)
+	f.Fuzz(func(t *testing.T, s string) {
+		tr, err := orchestra.ReadTrajectory(strings.NewReader(s))
+		tr.Result() // whatever was read can be used
+		tr.Turns()
+		var line *orchestra.LineError
+		if err != nil {
+			if !errors.As(err, &line) || line.Line < 1 {
+				t.Fatal(err)
+			}
+			return
+		}
+		var b strings.Builder
+		if _, err := tr.WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := orchestra.ReadTrajectory(strings.NewReader(b.String())); err != nil {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+	})
+}
+
 func TestStreamConsumerLeaves(t *testing.T) {
 	var ran atomic.Int64
 	o := newOrchestra(t, orchestra.WithPolicy(script(call("t", "{}"), call("t", "{}"), call("t", "{}"))), orchestra.WithTools(noop("t", &ran)),

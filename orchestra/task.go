@@ -19,7 +19,7 @@ const MaxPrompt = 1 << 20
 type Task struct {
 	ID       string            `json:"id,omitempty"` // names the run and seeds its draws; "" = random
 	Prompt   string            `json:"prompt"`
-	Messages []models.Message  `json:"messages,omitempty"` // the conversation before the prompt, for policies that read it
+	Messages []models.Message  `json:"messages,omitempty"` // the conversation before the prompt: experts see it, and policies that read it (neither Embedded nor Trained does)
 	Budget   cost.Budget       `json:"budget,omitzero"`    // zero fields: those of WithBudget, then the defaults
 	Prefer   prefs.Vector      `json:"prefer,omitzero"`    // zero: those of WithPreferences, then the default
 	Meta     map[string]string `json:"meta,omitempty"`     // kept in the trajectory
@@ -55,7 +55,9 @@ func (o *Orchestrator) validate(t Task) (Task, error) {
 
 // Result is what a run came to.
 type Result struct {
+	Run        string      // id of the run: Task.ID, or drawn
 	Answer     string      // "" exactly when Run returned an error
+	Truncated  bool        // the answer was cut off at an output cap: a larger budget or MaxOutput gives the rest
 	Sources    []string    // ids of the documents that the answer relies on, where known
 	Stop       Stop        // why the run ended
 	Spent      cost.Spend  // as counted when calls were settled

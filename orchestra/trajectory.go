@@ -23,8 +23,9 @@ type Trajectory struct {
 	events []Event
 	lines  [][]byte // of a trajectory that was read: unknown fields are kept
 
-	answer  string // of the run on its way
-	sources []string
+	answer    string // of the run on its way
+	sources   []string
+	truncated bool
 }
 
 // Events yields the events.
@@ -81,8 +82,11 @@ func (t *Trajectory) Result() *Result {
 	r := &Result{Ledger: t.Ledger(), Trajectory: t}
 	r.Spent = r.Ledger.Total()
 	for _, e := range t.events {
+		if s, ok := e.(Started); ok {
+			r.Run = s.Run
+		}
 		if s, ok := e.(Stopped); ok {
-			r.Stop, r.Answer, r.Sources, r.Spent = s.Stop, s.Answer, s.Sources, s.Spent
+			r.Stop, r.Answer, r.Truncated, r.Sources, r.Spent = s.Stop, s.Answer, s.Truncated, s.Sources, s.Spent
 		}
 	}
 	return r

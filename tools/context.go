@@ -61,5 +61,6 @@ func request(instructions string, c Call, tokens int) *models.Request {
 	if ctx := c.Work.context(tokens); ctx != "" {
 		user = ctx + user
 	}
-	return &models.Request{Messages: []models.Message{{Role: models.System, Text: instructions}, {Role: models.User, Text: user}}}
+	chat := append([]models.Message{{Role: models.System, Text: instructions}}, c.History...)
+	return &models.Request{Messages: append(chat, models.Message{Role: models.User, Text: user})}
 }

@@ -141,21 +141,28 @@ func Answer(experts ...models.Model) (Tool, error) {
 	}
 	t.spec.Effects |= Answers
 	t.finish = func(_ context.Context, c Call, m models.Model, r *models.Response) (Result, error) {
-		text := final(r.Text)
+		text, whole := final(r.Text)
 		if text == "" {
 			return Result{}, fmt.Errorf("tools: %s answered with no text (it stopped for: %s)", m.Info().Name, r.Finish)
 		}
 		a := Attempt{By: m.Info().Name, Text: text, Sources: cited(r.Text, c.Work)}
-		return Result{Text: text, Attempts: []Attempt{a}, Truncated: r.Finish == models.FinishLength}, nil
+		if r.Finish == models.FinishLength && !whole {
+			a.Truncated, a.Confidence = true, cutOff
+		}
+		return Result{Text: text, Attempts: []Attempt{a}, Truncated: a.Truncated}, nil
 	}
 	return t, nil
 }
 
-// final takes the answer out of the reasoning around it.
-func final(text string) string {
+// cutOff is the confidence in an answer that ended at the output cap.
+const cutOff = 0.1
+
+// final takes the answer out of the reasoning around it, and says whether it
+// was marked from beginning to end.
+func final(text string) (answer string, whole bool) {
 	if i := strings.LastIndex(text, "<answer>"); i >= 0 {
-		inner, _, _ := strings.Cut(text[i+len("<answer>"):], "</answer>")
-		return strings.TrimSpace(inner)
+		inner, _, closed := strings.Cut(text[i+len("<answer>"):], "</answer>")
+		return strings.TrimSpace(inner), closed
 	}
 	if i := strings.LastIndex(text, `\boxed{`); i >= 0 {
 		depth, rest := 1, text[i+len(`\boxed{`):]
@@ -165,12 +172,12 @@ func final(text string) string {
 				depth++
 			case '}':
 				if depth--; depth == 0 {
-					return strings.TrimSpace(rest[:j])
+					return strings.TrimSpace(rest[:j]), true
 				}
 			}
 		}
 	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(text), false
 }
 
 // cited lists the documents whose numbers the text cites.

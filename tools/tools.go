@@ -94,6 +94,7 @@ type Call struct {
 	Tool    string
 	Args    json.RawMessage
 	Prompt  string             // the task
+	History []models.Message   // the conversation before it
 	Work    Workspace          // what the run has gathered
 	OnDelta func(models.Delta) // nil, or called with pieces of text that are being generated, until Call returns
 }

@@ -34,6 +34,7 @@ type Attempt struct {
 	Text       string   `json:"text"`
 	Confidence float64  `json:"confidence,omitempty"` // 0 to 1; 0 = not stated
 	Sources    []string `json:"sources,omitempty"`    // ids of documents
+	Truncated  bool     `json:"truncated,omitempty"`  // cut off at an output cap
 }
 
 // Result is what a call returns.

@@ -20,12 +20,19 @@ func (shouter) Info() models.Info {
 }
 
 func (shouter) Generate(ctx context.Context, r *models.Request) (*models.Response, error) {
-	if err := ctx.Err(); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, &models.Error{Model: "shouter", Err: err} // nothing was sent, so nothing is billed
+	}
 	_, question, _ := strings.Cut(r.Messages[len(r.Messages)-1].Text, "Problem: ")
+	text := "<answer>" + strings.ToUpper(question) + "</answer>"
+	if r.OnDelta != nil {
+		r.OnDelta(models.Delta{Text: text}) // a real model sends many pieces
+	}
 	return &models.Response{
-		Text:   "<answer>" + strings.ToUpper(question) + "</answer>",
+		Text:   text,
 		Finish: models.FinishStop,
 		Usage:  cost.Usage{Input: 40, Output: 10, Known: true}, // what you were charged for
 	}, nil

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/internal/leak"
 )
 
@@ -46,12 +47,18 @@ func TestUnanswerable(t *testing.T) {
 	}
 }
 
-// replay serves one recorded reply of an OpenAI-compatible server to every
-// streamed request.
-func replay(t *testing.T, calls *atomic.Int64, body string) string {
+// replay serves the reply of an OpenAI-compatible server to every streamed
+// request, and an error in OpenAI's form to requests that contain refuse.
+func replay(t *testing.T, calls *atomic.Int64, body, refuse string) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if b, _ := io.ReadAll(r.Body); r.URL.Path != "/v1/chat/completions" || !bytes.Contains(b, []byte(`"stream":true`)) {
+		b, _ := io.ReadAll(r.Body)
+		if r.URL.Path != "/v1/chat/completions" || !bytes.Contains(b, []byte(`"stream":true`)) {
 			http.NotFound(w, r)
+			return
+		}
+		if refuse != "" && bytes.Contains(b, []byte(refuse)) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"error":{"message":"this key may not do that","type":"invalid_request_error","param":null,"code":null}}`)
 			return
 		}
 		calls.Add(1)
@@ -62,7 +69,7 @@ func replay(t *testing.T, calls *atomic.Int64, body string) string {
 	return s.URL + "/v1"
 }
 
-const recorded = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764640000,"model":"gpt-5-mini-2025-08-07","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
+const miniReply = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764640000,"model":"gpt-5-mini-2025-08-07","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
 
 data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764640000,"model":"gpt-5-mini-2025-08-07","choices":[{"index":0,"delta":{"content":"<query>first president</query>"},"finish_reason":null}]}
 
@@ -76,27 +83,24 @@ data: [DONE]
 
 `
 
-// With two endpoints configured they are used, within the budget; the counter
-// and the sum of the ledger agree.
+// With two endpoints configured both are used, within the budget: one writes the
+// query and is not allowed to answer, so the other does. The counter and the sum
+// of the ledger are the bill, to the last digit.
 func TestTwoEndpoints(t *testing.T) {
 	var mini, big atomic.Int64
+	bigReply := strings.NewReplacer("412", "1903", "449", "1940", "gpt-5-mini", "gpt-5", "Eanes, I believe", "Eanes").Replace(miniReply)
 	env := map[string]string{
-		"ORCHESTRA_MODELS": "mini=0.25/2@" + replay(t, &mini, recorded) + ", big=1.25/10@" + replay(t, &big, recorded),
+		"ORCHESTRA_MODELS": "mini=0.25/2@" + replay(t, &mini, miniReply, "final answer") + ", big=1.25/10@" + replay(t, &big, bigReply, ""),
 		"ORCHESTRA_BUDGET": "0.05",
 	}
 	out, err := output(t, []string{"Who was elected president of Portugal in 1976?"}, env)
-	if err != nil || !strings.Contains(out, "Answer: Eanes") {
-		t.Fatal(err, out)
+	if err != nil || !strings.Contains(out, "Answer: Eanes\n") || mini.Load() != 1 || big.Load() != 1 {
+		t.Fatalf("%v, %d and %d calls\n%s", err, mini.Load(), big.Load(), out)
 	}
-	if mini.Load() < 2 || !strings.Contains(out, "Experts: mini, big.") {
-		t.Errorf("mini was called %d times, big %d times\n%s", mini.Load(), big.Load(), out)
+	bill := cost.Dollars(412*0.25e-6+37*2e-6) + cost.Dollars(1903*1.25e-6+37*10e-6)
+	if !strings.Contains(out, "Spent: "+bill.String()+" ") || !strings.Contains(out, "rows sum to "+bill.String()+"\n") {
+		t.Errorf("the bill is not %v\n%s", bill, out)
 	}
-	usd := 412*0.25e-6 + 37*2e-6
-	want := fmt.Sprintf("$%.6f", usd*float64(mini.Load()))
-	if big.Load() == 0 && (!strings.Contains(out, "Spent: "+strings.TrimRight(want, "0")+" ") || !strings.Contains(out, "rows sum to "+strings.TrimRight(want, "0")+"\n")) {
-		t.Errorf("the bill is not %s\n%s", want, out)
-	}
-	t.Log(out)
 	// A dead server is an answer not given and a bill of nothing, not a crash.
 	env["ORCHESTRA_MODELS"] = "gone=1/1@http://127.0.0.1:1/v1"
 	if out, err := output(t, []string{"Who was elected president of Portugal in 1976?"}, env); err == nil || !strings.Contains(out, "Spent: $0 ") {

@@ -18,11 +18,11 @@ const (
 
 var (
 	// ErrNoValue means that the text holds no object, no array and no other JSON.
-	ErrNoValue = errors.New("jsonfix: no JSON value in the text")
+	ErrNoValue = errors.New("no JSON value in the text")
 	// ErrTooDeep means more than MaxDepth nested objects and arrays.
-	ErrTooDeep = errors.New("jsonfix: JSON is nested too deeply")
+	ErrTooDeep = errors.New("JSON is nested too deeply")
 	// ErrTooLarge means a text of more than MaxBytes.
-	ErrTooLarge = errors.New("jsonfix: text is too large")
+	ErrTooLarge = errors.New("text is too large")
 )
 
 // Value is what Read found.

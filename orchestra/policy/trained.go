@@ -106,7 +106,7 @@ func Trained(m models.Model, opts ...TrainedOption) (Policy, error) {
 	bad := func(fix string) (Policy, error) { return nil, &TrainedError{Model: t.info.Name, Fix: fix} }
 	switch {
 	case !t.info.Raw:
-		return bad("takes no raw prompts (Info.Raw is false): use a completions endpoint, or Conversation for chat endpoints")
+		return bad("takes no raw prompts (Info.Raw is false): serve it with a completions endpoint and set Info.Raw, as in openai.Config{Info: models.Info{Raw: true}}")
 	case math.IsNaN(t.temperature) || t.temperature < 0 || math.IsNaN(t.topP) || t.topP < 0 || t.topP > 1 || t.topK < 0:
 		return bad(fmt.Sprintf("cannot sample with temperature %v, top-p %v, top-k %d: use 0 or more, and top-p up to 1", t.temperature, t.topP, t.topK))
 	case t.maxOutput < 0:
