@@ -203,10 +203,11 @@ const AnyTokens = 1 << 40
 
 // Estimate is a call before it is made.
 type Estimate struct {
-	Name   string `json:"name"`         // model or tool, as in the ledger and in Budget.PerName
-	ID     string `json:"id,omitempty"` // of the call
-	Floor  Spend  `json:"floor"`        // below this the call makes no sense
-	Mean   Spend  `json:"mean"`         // what it is likely to take; shown to policies
-	Worst  Spend  `json:"worst"`        // never more than this
-	Priced bool   `json:"priced"`       // false: refused unless Budget.AllowUnpriced
+	Name   string `json:"name"`          // model or tool, as in the ledger and in Budget.PerName
+	ID     string `json:"id,omitempty"`  // of the call
+	Floor  Spend  `json:"floor"`         // below this the call makes no sense
+	Mean   Spend  `json:"mean"`          // what it is likely to take; shown to policies
+	Worst  Spend  `json:"worst"`         // never more than this
+	Fee    Amount `json:"fee,omitempty"` // of Floor, what the call itself will be charged: the hold's Meter cannot spend it
+	Priced bool   `json:"priced"`        // false: refused unless Budget.AllowUnpriced
 }

@@ -13,7 +13,9 @@ type Hold struct {
 	name    string
 	id      string
 	granted Spend
-	rem     Spend // of granted, what its own meter has not spent
+	rem     Spend  // of granted, what its own meter has not spent
+	fee     Amount // of rem, what own cannot spend
+	vague   bool   // it asked for AnyTokens: they are not charged unseen
 	own     *Meter
 	charged Spend // by Settle
 	start   time.Time
@@ -87,7 +89,7 @@ func (h *Hold) Meter() *Meter {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if h.own == nil {
-		h.own = &Meter{mu: h.m.mu, path: h.m.path, parent: h.m, from: h, usd: h.rem.USD, tokens: h.rem.Tokens,
+		h.own = &Meter{mu: h.m.mu, path: h.m.path, parent: h.m, from: h, usd: sub(h.rem.USD, h.fee), tokens: h.rem.Tokens,
 			calls: unlimited.Calls, allowUnpriced: h.m.allowUnpriced, closed: h.done}
 	}
 	return h.own
@@ -112,9 +114,10 @@ func (h *Hold) Resize(need Estimate) error {
 		h.add(old)
 		return err
 	}
+	h.name, h.id, h.fee, h.vague, h.priced = n.name, n.id, n.fee, n.vague, n.priced
 	h.granted, h.rem = n.granted, n.rem
 	left := h.m.left()
-	h.grow(Spend{USD: min(left.USD, sub(need.Worst.USD, need.Floor.USD)), Tokens: min(left.Tokens, sub(need.Worst.Tokens, need.Floor.Tokens))})
+	h.grow(need.wants(left).upTo(left))
 	return nil
 }
 
@@ -160,11 +163,10 @@ func (h *Hold) Settle(u Usage, p Price, failure error) (Row, error) {
 		}
 		return *h.row, ErrSettled
 	}
-	if h.orphaned() {
-		// The call around it has ended and was charged for this one.
-		h.done = true
+	if h.orphan() {
 		return Row{}, ErrClosed
 	}
+	h.abandonOwn()
 	r := Row{ID: h.id, Scope: h.m.path, Name: h.name, Usage: u, Held: h.granted.USD, Start: h.start, Took: took}
 	if h.m.from != nil {
 		r.Call = h.m.from.id
@@ -179,12 +181,12 @@ func (h *Hold) Settle(u Usage, p Price, failure error) (Row, error) {
 
 // price fills in what the row costs.
 func (h *Hold) price(r *Row, p Price) {
-	if !r.Usage.Known && r.Usage.USD == nil {
+	if !r.Usage.Known && (r.Usage.USD == nil || *r.Usage.USD < 0) {
 		r.USD, r.Basis = h.rem.USD, Reserved
 		if !h.priced {
 			r.Basis = Unpriced
 		}
-		if h.rem.Tokens < AnyTokens {
+		if !h.vague {
 			r.Usage.Input = h.rem.Tokens // tokens are charged like money
 		}
 		return
@@ -200,7 +202,6 @@ func (h *Hold) price(r *Row, p Price) {
 
 // charge books the row and ends the hold.
 func (h *Hold) charge(r Row) {
-	h.abandonOwn()
 	spent := Spend{USD: r.USD, Tokens: r.Usage.Tokens(), Calls: h.granted.Calls, GPU: max(r.Usage.GPU, 0)}
 	if r.Basis == Unpriced {
 		spent.Unpriced = 1
@@ -219,7 +220,7 @@ func (h *Hold) charge(r Row) {
 func (h *Hold) Finish() {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	if !h.done {
+	if !h.done && !h.orphan() {
 		h.abandonOwn()
 		h.end(Spend{Calls: h.granted.Calls})
 	}
@@ -236,7 +237,7 @@ func (h *Hold) abandonOwn() {
 		h.own.held = Spend{}
 		lost.Calls = 0
 		if lost.Tokens >= AnyTokens {
-			lost.Tokens = 0
+			lost.Tokens = 0 // a tool call within the call, which did not say
 		}
 		h.own.book(lost)
 		r := Row{ID: h.id, Scope: h.m.path, Call: h.id, Name: h.name, Usage: Usage{Input: lost.Tokens}, USD: lost.USD, Held: lost.USD,
@@ -249,10 +250,15 @@ func (h *Hold) abandonOwn() {
 	}
 }
 
-// orphaned reports whether a call around this one has ended.
-func (h *Hold) orphaned() bool {
+// orphan reports whether a call around this one has ended. That one was charged
+// for this one, which ends without a trace.
+func (h *Hold) orphan() bool {
 	for s := h.m; s != nil; s = s.parent {
 		if s.from != nil && s.from.done {
+			h.done, h.rem = true, Spend{}
+			if h.own != nil {
+				h.own.closed = true
+			}
 			return true
 		}
 	}
@@ -261,11 +267,8 @@ func (h *Hold) orphaned() bool {
 
 // end replaces what is held by what is spent, in every scope.
 func (h *Hold) end(spent Spend) {
-	h.done = true
-	if h.orphaned() {
-		return
-	}
 	h.take(Spend{USD: h.rem.USD, Tokens: h.rem.Tokens, Calls: h.granted.Calls})
+	h.done, h.rem = true, Spend{}
 	h.m.book(spent)
 	for s := h.m; s != nil; s = s.parent {
 		if u := s.subs[h.name]; u != nil {
@@ -281,7 +284,7 @@ func (m *Meter) book(spent Spend) {
 		s.spent = s.spent.Add(spent)
 		if h := s.from; h != nil {
 			spent.Calls = 0 // part of the call that holds
-			used := Spend{USD: min(spent.USD, h.rem.USD), Tokens: min(spent.Tokens, h.rem.Tokens)}
+			used := Spend{USD: min(spent.USD, sub(h.rem.USD, h.fee)), Tokens: min(spent.Tokens, h.rem.Tokens)}
 			h.rem.USD -= used.USD
 			h.rem.Tokens -= used.Tokens
 			h.take(used)
@@ -295,15 +298,18 @@ func (m *Meter) book(spent Spend) {
 }
 
 // Release ends the hold without a charge: the call was not made, or cost
-// nothing. What its Meter spent stays spent.
+// nothing. What its Meter spent stays spent. A nil Hold may be released.
 func (h *Hold) Release() {
+	if h == nil {
+		return
+	}
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	h.release()
 }
 
 func (h *Hold) release() {
-	if h == nil || h.done {
+	if h.done || h.orphan() {
 		return
 	}
 	h.abandonOwn()

@@ -292,3 +292,75 @@ func BenchmarkReserveSettle(b *testing.B) {
 		})
 	}
 }
+
+// Finding by finding: holds within holds, ended in the wrong order.
+func TestHoldsEndInAnyOrder(t *testing.T) {
+	t.Run("settled unknown while a call is under way", func(t *testing.T) {
+		m := meter(t, cost.Budget{USD: cost.Max(micro(100))})
+		h := mustReserve(t, m, est("tool", 0, 10))
+		mustReserve(t, h.Meter(), est("model", 8, 8))
+		if _, err := h.Settle(cost.Usage{}, cost.Price{}, nil); err != nil || m.Spent().USD != micro(10) || m.Ledger().Total().USD != micro(10) {
+			t.Errorf("spent %v, rows %v, %v", m.Spent().USD, m.Ledger().Total().USD, err)
+		}
+	})
+	t.Run("inner calls end after the outer", func(t *testing.T) {
+		for name, end := range map[string]func(h *cost.Hold){"finish": (*cost.Hold).Finish, "release": (*cost.Hold).Release, "settle": func(h *cost.Hold) { _, _ = h.Settle(used(5)) }} {
+			m := meter(t, cost.Budget{USD: cost.Max(micro(100)), PerName: map[string]cost.Sub{"inner": {Calls: 5}}})
+			outer := mustReserve(t, m, est("outer", 30, 30))
+			inner := mustReserve(t, outer.Meter(), est("inner", 20, 20))
+			mustReserve(t, inner.Meter(), est("model", 20, 20))
+			outer.Finish()
+			other := mustReserve(t, m, est("other", 40, 40))
+			end(inner)
+			if m.Spent().USD != micro(20) || m.Left().USD != micro(40) {
+				t.Errorf("%s: spent %v, left %v", name, m.Spent().USD, m.Left().USD)
+			}
+			other.Release()
+		}
+	})
+	t.Run("resized under another name", func(t *testing.T) {
+		m := meter(t, cost.Budget{USD: cost.Max(micro(100)), PerName: map[string]cost.Sub{"a": {Calls: 1}, "b": {Calls: 1}}})
+		h := mustReserve(t, m, est("a", 5, 5))
+		if err := h.Resize(est("b", 7, 7)); err != nil {
+			t.Fatal(err)
+		}
+		mustReserve(t, m, est("a", 1, 1)) // a has its call back
+		if _, err := m.Reserve(est("a", 1, 1)); err == nil {
+			t.Error("a was admitted twice")
+		}
+		h.Release()
+		mustReserve(t, m, est("b", 1, 1))
+	})
+	t.Run("the fee is not the meter's", func(t *testing.T) {
+		m := meter(t, cost.Budget{USD: cost.Max(micro(100))})
+		e := est("tool", 10, 30)
+		e.Fee = micro(10)
+		h := mustReserve(t, m, e)
+		if left := h.Meter().Left().USD; left != micro(20) {
+			t.Errorf("the meter has %v", left)
+		}
+		e.Fee = micro(11)
+		if _, err := m.Reserve(e); err == nil {
+			t.Error("a fee above the floor was admitted")
+		}
+	})
+	t.Run("any tokens do not dwarf others", func(t *testing.T) {
+		m := meter(t, cost.Budget{Tokens: 100_000})
+		plain, model := est("plain", 0, 0), est("model", 0, 0)
+		plain.Worst.Tokens, model.Worst.Tokens = cost.AnyTokens, 50_000
+		holds, errs := m.ReserveAll([]cost.Estimate{plain, model})
+		if errs[0] != nil || errs[1] != nil || holds[1].Granted().Tokens < 20_000 {
+			t.Errorf("granted %d tokens", holds[1].Granted().Tokens)
+		}
+		if row, _ := holds[0].Settle(cost.Usage{}, cost.Price{}, nil); row.Usage.Tokens() != 0 {
+			t.Errorf("charged %d tokens that nobody used", row.Usage.Tokens())
+		}
+	})
+	t.Run("a negative amount is no amount", func(t *testing.T) {
+		m := meter(t, cost.Budget{USD: cost.Max(micro(100))})
+		minus := micro(-7)
+		if row, _ := mustReserve(t, m, est("a", 10, 10)).Settle(cost.Usage{USD: &minus}, cost.Free(), nil); row.USD != micro(10) || row.Basis != cost.Reserved {
+			t.Errorf("%+v", row)
+		}
+	})
+}

@@ -180,6 +180,17 @@ func (p Price) OutputFor(budget Amount, input, limit int64, wall time.Duration, 
 	return min(limit, scaleDown(int64(left), perMillion, int64(out)))
 }
 
+// WallFor is the inverse of Bound in time: how long a call may take that is
+// priced by time, beside its tokens and fixed parts; at most limit.
+func (p Price) WallFor(budget Amount, input, output int64, limit time.Duration, gpus int) time.Duration {
+	left := sub(budget, p.Bound(input, output, 0, 0))
+	second := add(p.Second.usd, Amount(scaleUp(int64(p.GPUHour.usd), int64(gpus), int64(time.Hour/time.Second))))
+	if second <= 0 {
+		return limit
+	}
+	return min(limit, time.Duration(scaleDown(int64(left), int64(time.Second), int64(second))))
+}
+
 // scaleUp is scale rounded up, for bounds; one unit more never hurts there.
 func scaleUp(a, n, per int64) int64 {
 	if a <= 0 || n <= 0 {

@@ -20,7 +20,7 @@ func (m *Meter) Reserve(e Estimate) (*Hold, error) {
 		return nil, err
 	}
 	left := m.left()
-	h.grow(Spend{USD: min(left.USD, sub(e.Worst.USD, e.Floor.USD)), Tokens: min(left.Tokens, sub(e.Worst.Tokens, e.Floor.Tokens))})
+	h.grow(e.wants(left).upTo(left))
 	return h, nil
 }
 
@@ -39,26 +39,43 @@ func (m *Meter) ReserveAll(es []Estimate, free ...*Hold) ([]*Hold, []error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, h := range free {
-		h.release()
-	}
-	var want Spend
-	for i := range es {
-		if holds[i], errs[i] = m.admit(&es[i]); errs[i] == nil {
-			want.USD = add(want.USD, sub(es[i].Worst.USD, es[i].Floor.USD))
-			want.Tokens = add(want.Tokens, sub(es[i].Worst.Tokens, es[i].Floor.Tokens))
+		if h != nil {
+			h.release()
 		}
 	}
+	for i := range es {
+		holds[i], errs[i] = m.admit(&es[i])
+	}
 	left := m.left()
+	var all Spend
 	for i, h := range holds {
 		if h != nil {
-			e := &es[i]
-			h.grow(Spend{
-				USD:    Amount(share(int64(sub(e.Worst.USD, e.Floor.USD)), int64(left.USD), int64(want.USD))),
-				Tokens: share(sub(e.Worst.Tokens, e.Floor.Tokens), left.Tokens, want.Tokens),
-			})
+			w := es[i].wants(left)
+			all.USD, all.Tokens = add(all.USD, w.USD), add(all.Tokens, w.Tokens)
+		}
+	}
+	for i, h := range holds {
+		if h != nil {
+			w := es[i].wants(left)
+			h.grow(Spend{USD: Amount(share(int64(w.USD), int64(left.USD), int64(all.USD))), Tokens: share(w.Tokens, left.Tokens, all.Tokens)})
 		}
 	}
 	return holds, errs
+}
+
+// wants is what e would take beyond its Floor. AnyTokens is all that is left, so
+// that it does not dwarf the wants of others.
+func (e *Estimate) wants(left Spend) Spend {
+	w := Spend{USD: sub(e.Worst.USD, e.Floor.USD), Tokens: sub(e.Worst.Tokens, e.Floor.Tokens)}
+	if e.Worst.Tokens >= AnyTokens {
+		w.Tokens = min(w.Tokens, left.Tokens)
+	}
+	return w
+}
+
+// upTo is a want as far as it can be met.
+func (s Spend) upTo(left Spend) Spend {
+	return Spend{USD: min(s.USD, left.USD), Tokens: min(s.Tokens, left.Tokens)}
 }
 
 // share is the part of left that a want among all wants gets, rounded down.
@@ -95,8 +112,8 @@ func (m *Meter) Check(e Estimate, free *Hold) error {
 // refuse says which scope has no room for e's Floor, or nil.
 func (m *Meter) refuse(e *Estimate) error {
 	need := e.Floor
-	if need.USD < 0 || need.Tokens < 0 || need.Calls < 0 || e.Worst.USD < 0 || e.Worst.Tokens < 0 {
-		return &InvalidError{Field: "Estimate of " + e.Name, Value: fmt.Sprintf("%v to %v", need.USD, e.Worst.USD), Fix: "estimate zero or more"}
+	if need.USD < 0 || need.Tokens < 0 || need.Calls < 0 || e.Worst.USD < 0 || e.Worst.Tokens < 0 || e.Fee < 0 || e.Fee > need.USD {
+		return &InvalidError{Field: "Estimate of " + e.Name, Value: fmt.Sprintf("%v to %v", need.USD, e.Worst.USD), Fix: "estimate zero or more, and a Floor that covers the Fee"}
 	}
 	bounded := true // until a scope whose money is already held above
 	for s := m; s != nil; s = s.parent {
@@ -145,7 +162,7 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 		return nil, err
 	}
 	need := e.Floor
-	h := &Hold{m: m, name: e.Name, id: e.ID, priced: e.Priced, start: time.Now()}
+	h := &Hold{m: m, name: e.Name, id: e.ID, fee: e.Fee, vague: e.Worst.Tokens >= AnyTokens, priced: e.Priced, start: time.Now()}
 	h.add(Spend{USD: need.USD, Tokens: need.Tokens, Calls: need.Calls})
 	h.count(+1)
 	return h, nil

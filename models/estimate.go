@@ -12,14 +12,24 @@ const (
 	DefaultMinOutput = 256  // tokens
 	// MaxWall bounds a call that is priced by the second, in money and in time.
 	MaxWall = 10 * time.Minute
+	// maxTokens keeps sums in range whatever an Info says.
+	maxTokens = 1 << 31
 )
 
 // Estimate is what one call of m costs: Worst assumes a token per byte of input
 // (byte-level tokenizers never make more) unless m counts exactly, the dearest
 // rates and the whole output cap; Floor is the same with MinOutput tokens of
-// output; Mean takes four bytes a token and a quarter of the cap. Of a
-// Composite it is one attempt of the first model.
+// output; Mean takes four bytes a token and a quarter of the cap. Of Retry, Worst
+// is all attempts.
 func Estimate(m Model, r *Request) cost.Estimate {
+	if x, ok := m.(*retry); ok {
+		e := Estimate(x.m, r)
+		one := e.Worst
+		for range x.p.Attempts - 1 { // each may be billed
+			e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens})
+		}
+		return e
+	}
 	info := m.Info()
 	input, _ := inputTokens(m, r)
 	likely := likelyInput(r)
@@ -99,6 +109,8 @@ func outputTokens(info Info, r *Request, likelyInput int64) (most, least int64) 
 	if least <= 0 {
 		least = DefaultMinOutput
 	}
+	most = min(most, maxTokens)
+	least = min(least, maxTokens)
 	if info.Context > 0 {
 		most = min(most, max(int64(info.Context)-likelyInput, 1))
 	}

@@ -56,8 +56,12 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 		return nil, err
 	}
 	q := *r
-	ctx, cancel := fit(ctx, &q, info, input, e, hold.Granted())
-	defer cancel()
+	wall := fit(&q, info, input, e, hold.Granted())
+	if timed := !info.Price.Second.IsZero() || !info.Price.GPUHour.IsZero(); timed {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, wall, fmt.Errorf("models: %s: the time that was paid for is over: %w", info.Name, context.DeadlineExceeded))
+		defer cancel()
+	}
 
 	start := time.Now()
 	settled := false
@@ -78,6 +82,7 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 		if u.Wall == 0 {
 			u.Wall = time.Since(start)
 		}
+		u.Wall = min(u.Wall, wall) // after that nothing was asked for any more
 		if u.GPU == 0 && !info.Price.GPUHour.IsZero() {
 			u.GPU = u.Wall
 		}
@@ -87,27 +92,22 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	return resp, err
 }
 
-// fit lowers the request's output cap, and the time of a call that is priced by
-// time, to what was granted.
-func fit(ctx context.Context, q *Request, info Info, input int64, e cost.Estimate, granted cost.Spend) (context.Context, context.CancelFunc) {
-	most := e.Worst.Tokens - input
-	cancel := context.CancelFunc(func() {})
+// fit lowers the request's output cap to what was granted, and says how long the
+// call may take if it is priced by time.
+func fit(q *Request, info Info, input int64, e cost.Estimate, granted cost.Spend) (wall time.Duration) {
 	p := info.Price
-	wall := MaxWall
-	if timed := !p.Second.IsZero() || !p.GPUHour.IsZero(); timed {
-		if granted.USD < e.Worst.USD {
-			wall = max(info.Latency, time.Second)
-		}
-		ctx, cancel = context.WithTimeoutCause(ctx, wall, fmt.Errorf("models: %s: the time that was paid for is over: %w", info.Name, context.DeadlineExceeded))
-	}
+	most, least := e.Worst.Tokens-input, e.Floor.Tokens-input
+	wall = max(info.Latency, MaxWall)
 	if granted.USD < e.Worst.USD {
+		wall = p.WallFor(granted.USD, input, least, wall, 1)
 		most = min(most, p.OutputFor(granted.USD, input, most, wall, 1))
+		most = max(most, least)
 	}
 	if granted.Tokens < e.Worst.Tokens {
 		most = min(most, granted.Tokens-input)
 	}
 	q.MaxOutput = int(max(most, 1))
-	return ctx, cancel
+	return wall
 }
 
 // billed is what the attempt was charged by its provider, as far as anybody can

@@ -177,3 +177,53 @@ func TestMeteredRetry(t *testing.T) {
 		t.Errorf("%v, %+v", err, m.Ledger())
 	}
 }
+
+// A model that is priced by time gets all the time that is paid for, up to the
+// cap.
+func TestMeteredTimeIsWhatWasGranted(t *testing.T) {
+	in := info
+	in.Price = cost.Price{Second: cost.Per(0.001)}
+	for usd, want := range map[float64]time.Duration{0.5: 500 * time.Second, 5: models.MaxWall} {
+		var got time.Duration
+		m := models.Metered(fn{in, func(ctx context.Context, _ *models.Request) (*models.Response, error) {
+			d, _ := ctx.Deadline()
+			got = time.Until(d)
+			return nil, &models.Error{Sent: true, Err: models.ErrTruncated, Partial: &models.Response{Usage: cost.Usage{Known: true, Wall: time.Hour}}}
+		}})
+		ctx, meter := withMeter(t, cost.Budget{USD: cost.USD(usd)})
+		_, _ = m.Generate(ctx, ask("x"))
+		if got < want-time.Second || got > want || meter.Ledger()[0].Over != 0 {
+			t.Errorf("$%v paid for %v, over %v", usd, got, meter.Ledger()[0].Over)
+		}
+	}
+}
+
+// A failure that was billed leaves room for the next attempt, and if the budget
+// does not, the error says what failed.
+func TestRetryWithinAHold(t *testing.T) {
+	n := 0
+	reset := errors.New("connection reset")
+	m := models.Metered(models.Retry(fn{info, func(context.Context, *models.Request) (*models.Response, error) {
+		if n++; n < 3 {
+			return nil, &models.Error{Sent: true, Retryable: true, Err: reset}
+		}
+		return &models.Response{Text: "x", Usage: cost.Usage{Known: true}}, nil
+	}}, models.RetryPolicy{Wait: time.Nanosecond}))
+	_, meter := withMeter(t, cost.Budget{USD: cost.USD(1)})
+	hold, err := meter.Reserve(models.Estimate(m, ask("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Generate(cost.NewContext(context.Background(), hold.Meter()), ask("x")); err != nil {
+		t.Error(err)
+	}
+	n = 0
+	one := models.Estimate(fn{info: info}, ask("x")).Worst.USD
+	ctx, _ := withMeter(t, cost.Budget{USD: cost.Max(one)})
+	if _, err := m.Generate(ctx, ask("x")); !errors.Is(err, cost.ErrExceeded) || !errors.Is(err, reset) {
+		t.Error(err)
+	}
+	if models.Retry(nil, models.RetryPolicy{}) != nil {
+		t.Error("Retry(nil) is a model")
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
 )
 
 // RetryPolicy says how often and how patiently Retry tries.
@@ -20,6 +22,9 @@ type RetryPolicy struct {
 // outlast the context's deadline: the error then comes at once. A stream that
 // had begun is restarted (Delta.Restart). Refusals of a budget are not retried.
 func Retry(m Model, p RetryPolicy) Model {
+	if m == nil {
+		return nil
+	}
 	if p.Attempts <= 0 {
 		p.Attempts = 3
 	}
@@ -49,14 +54,14 @@ func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
 			r.OnDelta(d)
 		}
 	}
-	var last error
+	var last, before error // of the newest attempt, and of the one before it
 	resp, err := backoff.RetryWithData(func() (*Response, error) {
 		if streamed {
 			r.OnDelta(Delta{Restart: true})
 			streamed = false
 		}
 		resp, err := x.m.Generate(ctx, &q)
-		last = err
+		last, before = err, last
 		var e *Error
 		if err != nil && (!errors.As(err, &e) || !e.Retryable || ctx.Err() != nil) {
 			err = backoff.Permanent(err)
@@ -66,6 +71,9 @@ func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
 		backoff.WithInitialInterval(x.p.Wait), backoff.WithMaxInterval(x.p.MaxWait), backoff.WithMaxElapsedTime(0))}, ctx))
 	if err != nil && last != nil && ctx.Err() != nil && !errors.Is(last, err) {
 		return nil, errors.Join(err, last) // cut off while waiting: both are true
+	}
+	if err != nil && before != nil && errors.Is(err, cost.ErrExceeded) {
+		return nil, errors.Join(before, err) // what failed, and why it was not tried again
 	}
 	return resp, err
 }

@@ -108,7 +108,7 @@ func playRandom(t testing.TB, seed uint64, lie, reserve bool) randomRun {
 		experts = append(experts, m)
 	}
 	inner := models.Metered(experts[0])
-	spender := fnTool{tools.Spec{Name: "spender", Effects: tools.Parallel, MaxSpend: cost.Dollars(logUniform(1e-5, 1e-1))},
+	spender := fnTool{tools.Spec{Name: "spender", Effects: tools.Parallel, MaxSpend: cost.Dollars(logUniform(1e-5, 1e-1)), Fee: cost.Dollars(logUniform(1e-7, 1e-2))},
 		func(ctx context.Context, c tools.Call) (tools.Result, error) {
 			var wg sync.WaitGroup
 			for range rng.n(4) { // more than MaxSpend allows, and at once

@@ -65,6 +65,7 @@ func (r *run) identify(calls []policy.Call, i int) string {
 	for {
 		r.calls++
 		if id = "call-" + strconv.Itoa(r.calls); !slices.Contains(r.ids, id) {
+			r.ids = append(r.ids, id)
 			return id
 		}
 	}
@@ -242,18 +243,30 @@ func (r *run) settle(j *job) {
 	j.out.USD = j.hold.Spent().USD
 }
 
+// longError is an error whose text was cut to fit into a trajectory.
+type longError struct {
+	text string
+	err  error
+}
+
+func (e *longError) Error() string { return e.text + " …" }
+func (e *longError) Unwrap() error { return e.err }
+
 // classify turns what a tool returned into an outcome.
 func (r *run) classify(j *job) *tools.Error {
 	if j.err == nil && j.panicked == nil {
 		return nil
 	}
 	e := &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Failed, Err: j.err}
+	if j.err != nil && len(j.err.Error()) > maxText {
+		e.Err = &longError{brief(j.err.Error()), j.err}
+	}
 	var args *tools.ArgumentsError
 	var inner *tools.Error
 	switch {
 	case j.panicked != nil:
 		r.o.log.Error("orchestra: a tool panicked", "run", r.state.Run, "tool", e.Tool, "panic", j.panicked, "stack", j.stack)
-		e.Kind, e.Err = tools.Panicked, fmt.Errorf("it panicked: %v", j.panicked)
+		e.Kind, e.Err = tools.Panicked, fmt.Errorf("it panicked: %s", brief(fmt.Sprint(j.panicked)))
 	case errors.As(j.err, &args):
 		e.Kind = tools.BadArguments
 	case errors.As(j.err, &inner):

@@ -21,6 +21,7 @@ const (
 	maxParallel = 8           // calls at once
 	grace       = time.Second // for a tool to notice that its context is done
 	maxText     = 256 << 10   // bytes of one text that a tool returns
+	maxTotal    = 4 << 20     // bytes of all texts of one result
 	maxItems    = 1000        // documents, code runs and attempts of one result, each
 )
 
@@ -44,6 +45,7 @@ type job struct {
 	res      tools.Result
 	err      error
 	late     bool // its context was done when the tool returned
+	lost     bool // its worker ended with it
 	panicked any
 	stack    string
 }
@@ -72,23 +74,23 @@ func (r *run) execute(jobs []*job) (fatal error) {
 		}
 	}
 	done := r.channel(len(jobs))
-	var running []*job
+	r.running = r.running[:0]
 	for next := 0; ; {
-		for ; next < len(jobs) && len(running) < parallel; next++ {
+		for ; next < len(jobs) && len(r.running) < parallel; next++ {
 			j := jobs[next]
 			if fatal != nil || r.ctx.Err() != nil {
 				j.hold.Release()
 				j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: errors.New("the run was ending before it began")}
 				continue
 			}
+			r.running = append(r.running, j)
 			r.begin(j, done)
-			running = append(running, j)
 		}
-		if len(running) == 0 {
+		if len(r.running) == 0 {
 			return fatal
 		}
-		j := r.await(running, done)
-		running = slices.DeleteFunc(running, func(o *job) bool { return o == j })
+		j := r.await(r.running, done)
+		r.running = slices.DeleteFunc(r.running, func(o *job) bool { return o == j })
 		if err := r.finished(j); err != nil && fatal == nil {
 			fatal = err
 		}
@@ -124,6 +126,9 @@ func (r *run) begin(j *job, done chan<- *job) {
 		turn, deltas, ctx := r.state.Turn, r.deltas, j.ctx
 		id := j.out.ID
 		j.call.OnDelta = func(d models.Delta) {
+			if ctx.Err() != nil {
+				return // the call is over
+			}
 			select {
 			case deltas <- Delta{Turn: turn, Call: id, Delta: d}:
 			case <-ctx.Done():
@@ -154,18 +159,22 @@ func worker(work <-chan *job) {
 
 // do calls the tool and reports. It must not touch the run.
 func (j *job) do() {
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			j.panicked, j.stack = p, stack()
+		} else if !returned {
+			j.panicked, j.lost = "it called runtime.Goexit", true
 		}
 		j.late = j.ctx.Err() != nil
 		j.done <- j
 	}()
 	if j.writer != nil {
 		j.res, j.err = j.written()
-		return
+	} else {
+		j.res, j.err = j.tool.Call(j.ctx, j.call)
 	}
-	j.res, j.err = j.tool.Call(j.ctx, j.call)
+	returned = true
 }
 
 // await returns the first of the jobs that is over, or that must be given up.
@@ -208,6 +217,13 @@ func (r *run) await(running []*job, done <-chan *job) *job {
 			stop()
 			stop = arm()
 		case now := <-late:
+			select { // it may have come back while the consumer was slow
+			case j := <-done:
+				if !j.given {
+					return j
+				}
+			default:
+			}
 			for _, j := range running {
 				if !j.giveUp.IsZero() && !now.Before(j.giveUp) {
 					j.given = true
@@ -233,7 +249,9 @@ func (r *run) finished(j *job) (fatal error) {
 			Err: fmt.Errorf("it was still running %v after its context was done (%w)", grace, context.Cause(j.ctx))}
 		r.o.log.Warn("orchestra: a tool ignores its cancelled context and still runs", "run", r.state.Run, "tool", o.Err.Tool)
 	default:
-		r.idle++
+		if !j.lost {
+			r.idle++
+		}
 		o.Err = r.classify(j)
 		if tools.IsFatal(j.err) {
 			fatal = j.err
@@ -255,11 +273,16 @@ func (r *run) finished(j *job) (fatal error) {
 // bounded keeps what a tool returned in bounds and fit for JSON, whatever it
 // did. The tool's own slices are not changed.
 func bounded(res tools.Result) tools.Result {
+	left := maxTotal
 	text := func(s *string) {
-		if len(*s) > maxText {
-			*s, res.Truncated = (*s)[:maxText], true
+		if n := min(maxText, left); len(*s) > n {
+			*s, res.Truncated = (*s)[:n], true
 		}
+		left -= len(*s)
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	texts := func(ss *[]string) {
+		*ss = each(*ss, &res.Truncated, text)
 	}
 	text(&res.Text)
 	if len(res.Data) > maxText || len(res.Data) > 0 && !json.Valid(res.Data) {
@@ -269,6 +292,8 @@ func bounded(res tools.Result) tools.Result {
 		text(&d.ID)
 		text(&d.Title)
 		text(&d.Text)
+		text(&d.URL)
+		text(&d.Source)
 		d.Score = finite(d.Score)
 	})
 	res.Runs = each(res.Runs, &res.Truncated, func(c *tools.CodeRun) {
@@ -278,6 +303,7 @@ func bounded(res tools.Result) tools.Result {
 	})
 	res.Attempts = each(res.Attempts, &res.Truncated, func(a *tools.Attempt) {
 		text(&a.Text)
+		texts(&a.Sources)
 		a.Confidence = min(max(finite(a.Confidence), 0), 1)
 	})
 	return res

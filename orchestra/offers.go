@@ -199,6 +199,9 @@ func (r *run) propose(t *tool) (args []json.RawMessage) {
 // Run.
 func (r *run) caught(where string, then func()) {
 	if p := recover(); p != nil {
+		if r.blown {
+			panic(p) // the consumer's own, on its way to the consumer
+		}
 		r.o.log.Error("orchestra: "+where+" panicked", "run", r.state.Run, "panic", p, "stack", stack())
 		then()
 	}
@@ -286,8 +289,7 @@ func (r *run) call(id string, t *tool, args json.RawMessage) tools.Call {
 func (r *run) estimate(t *tool, args json.RawMessage, w *writer) (e cost.Estimate) {
 	s := &t.spec
 	if s.Estimate != nil {
-		// What cannot be estimated cannot be afforded.
-		defer r.caught("Spec.Estimate of "+s.Name, func() { e = cost.Estimate{Name: s.Name, Floor: cost.Spend{USD: cost.MaxAmount}, Priced: true} })
+		defer r.caught("Spec.Estimate of "+s.Name, func() { e = unaffordable(s.Name) })
 		e = s.Estimate(r.call("", t, args))
 	} else {
 		e.Priced = true
@@ -299,11 +301,26 @@ func (r *run) estimate(t *tool, args json.RawMessage, w *writer) (e cost.Estimat
 		e.Worst.Tokens = min(e.Worst.Tokens, cost.AnyTokens)
 		e.Priced = e.Priced && one.Priced
 	}
+	if !plausible(e.Floor) || !plausible(e.Mean) || !plausible(e.Worst) {
+		r.o.log.Error("orchestra: an estimate is negative or no number", "run", r.state.Run, "tool", s.Name, "estimate", e)
+		e = unaffordable(s.Name)
+	}
 	fee := cost.Spend{USD: s.Fee}
 	e.Floor, e.Mean, e.Worst = e.Floor.Add(fee), e.Mean.Add(fee), e.Worst.Add(fee)
+	e.Worst.USD, e.Worst.Tokens, e.Fee = max(e.Worst.USD, e.Floor.USD), max(e.Worst.Tokens, e.Floor.Tokens), s.Fee
 	e.Floor.Calls, e.Mean.Calls, e.Worst.Calls = 1, 1, 1
 	e.Name = s.Name
 	return e
+}
+
+// unaffordable is the estimate of what cannot be estimated.
+func unaffordable(name string) cost.Estimate {
+	most := cost.Spend{USD: cost.MaxAmount}
+	return cost.Estimate{Name: name, Floor: most, Mean: most, Worst: most, Priced: true}
+}
+
+func plausible(s cost.Spend) bool {
+	return s.USD >= 0 && s.Tokens >= 0 && s.Calls >= 0 && s.Time >= 0 && s.GPU >= 0
 }
 
 // seenCall is a call that was made, on a version of the workspace.

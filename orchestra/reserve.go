@@ -150,20 +150,27 @@ func (r *run) lastAttempt(why Stop) {
 	if _, _, attempts := r.state.Work.Len(); attempts > 0 || r.ctx.Err() != nil || !r.ready {
 		return
 	}
-	r.offer() // brings the units up to date
-	var best *unit
-	for i := range r.units {
-		u := &r.units[i]
-		if u.answers() && u.now == "" && u.offer.Args != nil &&
-			(best == nil || u.offer.Estimate.Floor.USD < best.offer.Estimate.Floor.USD) {
-			best = u
-		}
-	}
-	if best == nil {
-		return
-	}
 	r.emit(Noted{Text: "one last attempt, since the run must end (" + string(why) + ")"})
-	if _, err := r.act([]policy.Call{{Tool: best.offer.Tool, Args: best.offer.Args}}); err != nil {
-		r.emit(Noted{Text: "the last attempt failed", Err: err.Error()})
+	for range 3 { // experts, the cheapest first
+		r.offer() // brings the units up to date
+		var best *unit
+		for i := range r.units {
+			u := &r.units[i]
+			if u.answers() && u.now == "" && u.offer.Args != nil &&
+				(best == nil || u.offer.Estimate.Floor.USD < best.offer.Estimate.Floor.USD) {
+				best = u
+			}
+		}
+		if best == nil {
+			return
+		}
+		best.fails = brokenAfter // not again
+		if _, err := r.act([]policy.Call{{Tool: best.offer.Tool, Args: best.offer.Args}}); err != nil {
+			r.emit(Noted{Text: "the last attempt failed", Err: err.Error()})
+			return
+		}
+		if _, _, attempts := r.state.Work.Len(); attempts > 0 || r.ctx.Err() != nil {
+			return
+		}
 	}
 }

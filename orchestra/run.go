@@ -31,6 +31,8 @@ type run struct {
 	ready   bool            // there is a way to an answer, and money for it
 	traj    *Trajectory
 	yield   func(Event) bool // nil: nobody listens
+	blown   bool             // the consumer panicked
+	running []*job
 	start   time.Time
 
 	state    policy.State
@@ -54,10 +56,17 @@ type run struct {
 	}
 }
 
-var errTime = errors.New("orchestra: Budget.Time is over")
+// timeUp is why a run's context ends when its time is over. Runs nest, so each
+// knows its own.
+type timeUp struct{ r *run }
+
+func (timeUp) Error() string { return "orchestra: Budget.Time is over" }
+
+// maxFailures bounds policies that fail again and again, whatever the budget.
+const maxFailures = 100
 
 // run plays a task to its end.
-func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) (*Result, error) {
+func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool, s *Stream) (*Result, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -69,7 +78,7 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 		id = string(strconv.AppendUint([]byte("run-"), rand.Uint64(), 36))
 	}
 	if task.Budget.Time > 0 && err == nil {
-		r.ctx, r.cancel = context.WithTimeoutCause(ctx, task.Budget.Time, errTime)
+		r.ctx, r.cancel = context.WithTimeoutCause(ctx, task.Budget.Time, timeUp{r})
 	} else {
 		r.ctx, r.cancel = context.WithCancel(ctx)
 	}
@@ -97,6 +106,11 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool) 
 	if yield != nil {
 		r.state.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: r.state.Turn, Delta: d}) }
 	}
+	defer func() {
+		if r.blown {
+			s.res = r.blow()
+		}
+	}()
 	stop, err := r.loop()
 	if stop == Stuck && errors.Is(err, cost.ErrExceeded) {
 		stop = OutOfBudget
@@ -125,11 +139,43 @@ func (r *run) emit(e Event) {
 	if _, transient := e.(Delta); !transient {
 		r.traj.events = append(r.traj.events, e)
 	}
-	if r.yield != nil && !r.yield(e) {
-		r.yield = nil
-		r.state.OnDelta = nil
+	if r.yield == nil {
+		return
+	}
+	leave := func() {
+		r.yield, r.state.OnDelta = nil, nil
 		r.cancel()
 	}
+	r.blown = true // unless it returns
+	defer func() {
+		if r.blown {
+			leave()
+		}
+	}()
+	stays := r.yield(e)
+	if r.blown = false; !stays {
+		leave()
+	}
+}
+
+// blow ends a run whose consumer panicked: nobody waits for its tools, so their
+// holds are charged in full. The panic goes on to the consumer.
+func (r *run) blow() *Result {
+	for _, j := range r.running {
+		j.given = true
+		_, _ = j.hold.Settle(cost.Usage{}, cost.Price{}, errors.New("the consumer of the events panicked"))
+	}
+	for _, j := range r.jobs {
+		if j != nil {
+			j.hold.Release() // of calls that had not begun
+		}
+	}
+	r.reserve.Release()
+	r.charged()
+	spent := r.meter.Close()
+	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
+	r.emit(Stopped{Stop: Canceled, Spent: spent, Err: "the consumer of the events panicked"})
+	return r.traj.Result()
 }
 
 // loop takes turns until something ends the run.
@@ -154,8 +200,11 @@ func (r *run) loop() (Stop, error) {
 		r.decided(turn, err)
 		if err != nil {
 			stop := r.refused(err)
-			if stop == "" {
+			switch stop {
+			case "":
 				continue
+			case Canceled, OutOfTime:
+				_, err = r.over() // whatever the policy made of it
 			}
 			if cause := r.lastFailure(); cause != nil && errors.Is(err, policy.ErrNothingLeft) {
 				err = fmt.Errorf("%w; the last call failed: %w", err, cause)
@@ -219,7 +268,7 @@ func (r *run) over() (Stop, error) {
 		return "", nil
 	}
 	err := context.Cause(r.ctx)
-	if errors.Is(err, errTime) {
+	if errors.Is(err, timeUp{r}) {
 		return OutOfTime, nil
 	}
 	return Canceled, err
@@ -241,7 +290,7 @@ func (r *run) refused(err error) Stop {
 		return Stuck
 	}
 	r.failures++
-	if r.task.Budget.Failures <= 0 || r.failures < r.task.Budget.Failures {
+	if n := r.task.Budget.Failures; r.failures < maxFailures && (n <= 0 || r.failures < n) {
 		return ""
 	}
 	if errors.Is(err, policy.ErrMalformed) {
@@ -336,6 +385,9 @@ func (r *run) finish(f policy.Finish) error {
 	if text == "" {
 		return errors.New("orchestra: the answer is empty")
 	}
+	if len(text) > maxText {
+		text, truncated = text[:maxText], true
+	}
 	r.traj.answer, r.traj.sources, r.traj.truncated = strings.ToValidUTF8(text, "\uFFFD"), sources, truncated
 	return nil
 }
@@ -349,9 +401,7 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 		}
 		r.finishWithBest()
 	}
-	if r.reserve != nil {
-		r.reserve.Release()
-	}
+	r.reserve.Release()
 	r.charged()
 	spent := r.meter.Close()
 	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)

@@ -2,6 +2,7 @@ package orchestra
 
 import (
 	"context"
+	"errors"
 	"iter"
 )
 
@@ -22,7 +23,7 @@ func (s *Stream) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if !s.used {
 			s.used = true
-			s.res, s.err = s.o.run(s.ctx, s.task, yield)
+			s.res, s.err = s.o.run(s.ctx, s.task, yield, s)
 		}
 	}
 }
@@ -33,7 +34,13 @@ func (s *Stream) Events() iter.Seq[Event] {
 func (s *Stream) Result() (*Result, error) {
 	if !s.used {
 		s.used = true
-		s.res, s.err = s.o.run(s.ctx, s.task, nil)
+		s.res, s.err = s.o.run(s.ctx, s.task, nil, s)
+	}
+	if s.res == nil { // asked from within the loop over Events
+		s.res = &Result{Trajectory: &Trajectory{}}
+	}
+	if s.res.Answer == "" && s.err == nil {
+		return s.res, &RunError{Stop: Canceled, Err: errors.New("the run is not over, or its consumer panicked")}
 	}
 	return s.res, s.err
 }
