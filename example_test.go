@@ -14,7 +14,9 @@ import (
 
 // The example of the README, with scripted models in the place of paid ones.
 func Example() {
-	mini := modeltest.New(models.Info{Name: "gpt-5-mini", Price: cost.Tokens(0.25, 2)}, modeltest.Say("<answer>Take an umbrella.</answer>"))
+	mini := modeltest.New(models.Info{Name: "gpt-5-mini", Price: cost.Tokens(0.25, 2)},
+		modeltest.Say(`{"name": "Bergen"}`), // writes the arguments of the tool, since the embedded policy cannot
+		modeltest.Say("<answer>Rain.</answer>"))
 
 	type City struct {
 		Name string `json:"name" validate:"required" desc:"name of the city"`
@@ -30,15 +32,20 @@ func Example() {
 		panic(err)
 	}
 	res, err := o.Run(context.Background(), orchestra.Task{
-		Prompt: "What should I take along to Bergen?",
+		Prompt: "What is the weather in the city of Bergen today?",
 		Budget: cost.Budget{USD: cost.USD(0.02)},
 		Prefer: prefs.Vector{Accuracy: 1, Cost: 0.8},
 	})
 	fmt.Println(res.Answer, res.Stop, err)
-	for _, row := range res.Ledger {
-		fmt.Println(row.Name, row.Basis, row.USD <= row.Held)
+	for _, turn := range res.Trajectory.Turns() {
+		for _, call := range turn.Done {
+			fmt.Println(call.Call.Tool, call.Result.Text)
+		}
 	}
+	fmt.Println(len(res.Ledger), "charges")
 	// Output:
-	// Take an umbrella. answered <nil>
-	// gpt-5-mini measured true
+	// Rain. answered <nil>
+	// weather rain in Bergen
+	// answer Rain.
+	// 2 charges
 }

@@ -19,7 +19,6 @@ type Hold struct {
 	own     *Meter
 	charged Spend // by Settle
 	start   time.Time
-	row     *Row // once it is settled
 	done    bool
 	priced  bool
 }
@@ -151,17 +150,13 @@ func (h *Hold) take(less Spend) {
 // is settled with its error. The row is already in the ledgers.
 //
 // A usage that costs more than was held is charged in full and shows in Over:
-// the money is gone, whatever was agreed. Settling twice returns the first row
-// and ErrSettled.
+// the money is gone, whatever was agreed. Settling twice is ErrSettled.
 func (h *Hold) Settle(u Usage, p Price, failure error) (Row, error) {
 	took := time.Since(h.start)
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if h.done {
-		if h.row == nil {
-			return Row{}, ErrSettled
-		}
-		return *h.row, ErrSettled
+		return Row{}, ErrSettled
 	}
 	if h.orphan() {
 		return Row{}, ErrClosed
@@ -207,7 +202,7 @@ func (h *Hold) charge(r Row) {
 		spent.Unpriced = 1
 	}
 	h.end(spent)
-	h.row, h.charged = &r, Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
+	h.charged = Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
 	for s := h.m; s != nil; s = s.parent {
 		if s.from == nil {
 			s.rows = append(s.rows, r)

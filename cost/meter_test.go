@@ -60,7 +60,7 @@ func TestReserveSettleRelease(t *testing.T) {
 	if err != nil || row.USD != micro(25) || row.Held != micro(70) || m.Left().USD != micro(75) || m.Spent().USD != micro(25) {
 		t.Fatalf("%+v, %v, left %v", row, err, m.Left().USD)
 	}
-	if again, err := h.Settle(used(60)); !errors.Is(err, cost.ErrSettled) || again.USD != row.USD || m.Spent().USD != micro(25) {
+	if again, err := h.Settle(used(60)); !errors.Is(err, cost.ErrSettled) || m.Spent().USD != micro(25) {
 		t.Errorf("settled twice: %+v, %v", again, err)
 	}
 	if l := m.Ledger(); len(l) != 1 || l.Total().USD != m.Spent().USD {

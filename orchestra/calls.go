@@ -107,7 +107,9 @@ func (r *run) admissible(calls []policy.Call, i int) (*job, *tools.Error) {
 		return refuse(tools.Refused, "the same call was made before, and nothing has changed since: %s", policy.Repeated)
 	}
 	j := r.newJob()
-	*j = job{tool: t, unit: u, call: r.call("", t, c.Args), estimate: u.offer.Estimate}
+	*j = job{}
+	j.tool, j.unit, j.estimate = t, u, u.offer.Estimate
+	j.call = r.call("", t, c.Args)
 	if c.Writer != "" {
 		j.writer = u.writer
 	} else if u.why != "" || !sameArgs(u.offer.Args, c.Args) {

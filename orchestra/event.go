@@ -39,8 +39,9 @@ type Decided struct {
 	Took     time.Duration   `json:"took"` // of the decision; nanoseconds in JSON
 }
 
-// Delta is a piece of text of a model that is generating: the policy's if Call
-// is empty. It is not durable.
+// Delta is a piece of text of a model that is generating, as it writes it, with
+// its markup: the policy's if Call is empty. It is not durable. The answer alone
+// is in Stopped.
 type Delta struct {
 	Turn int
 	Call string // id of the tool call

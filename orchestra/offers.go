@@ -76,38 +76,43 @@ type unit struct {
 func (r *run) newUnits() {
 	o := r.o
 	r.units = make([]unit, 0, len(o.tools))
-	add := func(u unit, names []string, latency time.Duration, skill models.Skill) {
-		u.offer = policy.Offer{Tool: u.tool.spec.Name, Names: names, Latency: latency, Skill: skill, Effects: u.tool.spec.Effects}
+	// Through pointers: ten thousand stacks are kept small this way.
+	add := func(t *tool, names []string, latency time.Duration) *unit {
+		r.units = append(r.units, unit{})
+		u := &r.units[len(r.units)-1]
+		u.tool = t
+		u.offer.Tool, u.offer.Names, u.offer.Latency, u.offer.Effects = t.spec.Name, names, latency, t.spec.Effects
 		if !r.task.Prefer.Allows(names...) {
 			u.forever = policy.Forbidden
 		}
-		r.units = append(r.units, u)
+		return u
 	}
 	for i := range o.tools {
 		t := &o.tools[i]
 		for j := range t.choices {
 			c := &t.choices[j]
-			add(unit{tool: t, choice: c}, c.names, max(t.spec.Latency, c.Info.Latency), c.Info.Skill)
-			u := &r.units[len(r.units)-1]
+			u := add(t, c.names, max(t.spec.Latency, c.Info.Latency))
+			u.choice, u.offer.Skill = c, c.Info.Skill
 			u.offer.Choice, u.offer.Args = c.Alias, c.args
 		}
 		switch {
 		case len(t.choices) > 0:
 		case o.info.Writes:
-			add(unit{tool: t}, t.names, t.spec.Latency, models.Skill{})
+			add(t, t.names, t.spec.Latency)
 		case t.spec.Propose != nil:
-			add(unit{tool: t, proposed: true}, t.names, t.spec.Latency, models.Skill{})
+			add(t, t.names, t.spec.Latency).proposed = true
 		case t.plain:
-			add(unit{tool: t}, t.names, t.spec.Latency, models.Skill{})
-			r.units[len(r.units)-1].offer.Args = noArgs
+			add(t, t.names, t.spec.Latency).offer.Args = noArgs
 		case len(o.writers) > 0:
 			for j := range o.writers {
 				w := &o.writers[j]
-				add(unit{tool: t, writer: w}, append([]string{w.info.Name}, t.names...), t.spec.Latency+w.info.Latency, w.info.Skill)
-				r.units[len(r.units)-1].offer.Writer = w.alias
+				u := add(t, append([]string{w.info.Name}, t.names...), t.spec.Latency+w.info.Latency)
+				u.writer, u.offer.Skill, u.offer.Writer = w, w.info.Skill, w.alias
 			}
 		default:
-			add(unit{tool: t, forever: policy.NoArguments}, t.names, t.spec.Latency, models.Skill{})
+			if u := add(t, t.names, t.spec.Latency); u.forever == "" {
+				u.forever = policy.NoArguments
+			}
 		}
 	}
 }

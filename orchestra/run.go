@@ -9,13 +9,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
-	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
 // run is one task on its way. Only the goroutine that consumes the stream
@@ -66,45 +64,11 @@ func (timeUp) Error() string { return "orchestra: Budget.Time is over" }
 const maxFailures = 100
 
 // run plays a task to its end.
-func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool, s *Stream) (*Result, error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	task, err := o.validate(t)
-	r := &run{o: o, task: task, yield: yield, start: time.Now(), traj: &Trajectory{events: make([]Event, 0, 32)}, offered: -1}
-	r.jobs, r.free, r.ids = r.space.jobs[:0], r.space.free[:0], r.space.ids[:0]
-	id := task.ID
-	if id == "" {
-		id = string(strconv.AppendUint([]byte("run-"), rand.Uint64(), 36))
-	}
-	if task.Budget.Time > 0 && err == nil {
-		r.ctx, r.cancel = context.WithTimeoutCause(ctx, task.Budget.Time, timeUp{r})
-	} else {
-		r.ctx, r.cancel = context.WithCancel(ctx)
-	}
-	defer r.cancel()
-	defer func() {
-		if r.work != nil {
-			close(r.work) // the workers end; one that is still busy ends after its job
-		}
-	}()
-	r.state = policy.State{Turns: make([]policy.Turn, 0, 8), Run: id, Seed: seed(id), Prompt: task.Prompt, Messages: task.Messages, Prefer: task.Prefer, Tools: o.specs}
+func (o *Orchestrator) run(ctx context.Context, t *Task, yield func(Event) bool, s *Stream) (*Result, error) {
+	r, err := o.newRun(ctx, t, yield)
+	defer r.close()
 	if err != nil {
-		r.task.Prompt = brief(task.Prompt) // it may be the very thing that is wrong
-		r.task.Budget, r.task.Prefer, r.task.Messages = cost.Budget{}, o.prefer, nil
-		r.meter, _ = cost.NewMeter(id, cost.Budget{USD: cost.Max(0)})
-		r.emit(Started{Schema: Schema, Run: id, Policy: o.info.Name, Task: r.task, Tools: o.specs, At: r.start})
 		return r.end(Failed, err)
-	}
-	if r.meter, err = r.newMeter(ctx, id); err != nil {
-		r.meter, _ = cost.NewMeter(id, cost.Budget{USD: cost.Max(0)})
-		return r.end(Failed, &InvalidError{Field: "Task.Budget", Err: err})
-	}
-	r.metered = cost.NewContext(r.ctx, r.meter)
-	r.state.Limit = r.meter.Left()
-	r.emit(Started{Schema: Schema, Run: id, Policy: o.info.Name, Task: task, Tools: o.specs, At: r.start})
-	if yield != nil {
-		r.state.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: r.state.Turn, Delta: d}) }
 	}
 	defer func() {
 		if r.blown {
@@ -118,8 +82,55 @@ func (o *Orchestrator) run(ctx context.Context, t Task, yield func(Event) bool, 
 	return r.end(stop, err)
 }
 
-func (r *run) newMeter(ctx context.Context, id string) (*cost.Meter, error) {
-	b := r.task.Budget
+// newRun sets a run up. Its frame is off the stack when the run waits: ten
+// thousand of them matter.
+func (o *Orchestrator) newRun(ctx context.Context, t *Task, yield func(Event) bool) (*run, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	r := &run{o: o, yield: yield, start: time.Now(), traj: &Trajectory{events: make([]Event, 0, 32)}, offered: -1}
+	r.jobs, r.free, r.ids = r.space.jobs[:0], r.space.free[:0], r.space.ids[:0]
+	task, err := o.validate(*t)
+	id := task.ID
+	if id == "" {
+		id = string(strconv.AppendUint([]byte("run-"), rand.Uint64(), 36))
+	}
+	if task.Budget.Time > 0 && err == nil {
+		r.ctx, r.cancel = context.WithTimeoutCause(ctx, task.Budget.Time, timeUp{r})
+	} else {
+		r.ctx, r.cancel = context.WithCancel(ctx)
+	}
+	b := task.Budget
+	if err != nil {
+		task.Prompt = brief(task.Prompt) // it may be the very thing that is wrong
+		task.Budget, task.Prefer, task.Messages = cost.Budget{}, o.prefer, nil
+		b = cost.Budget{USD: cost.Max(0)}
+	}
+	meter, merr := newMeter(ctx, id, b)
+	if merr != nil { // the meter in the context is unusable
+		meter, _ = cost.NewMeter(id, cost.Budget{USD: cost.Max(0)}) // never fails
+		err = errors.Join(err, &InvalidError{Field: "Task.Budget", Err: merr})
+	}
+	r.task, r.meter, r.metered = task, meter, cost.NewContext(r.ctx, meter)
+	st := &r.state
+	st.Run, st.Seed, st.Turns = id, seed(id), make([]policy.Turn, 0, 8)
+	st.Prompt, st.Messages, st.Prefer, st.Tools, st.Limit = task.Prompt, task.Messages, task.Prefer, o.specs, meter.Left()
+	r.emit(Started{Schema: Schema, Run: id, Policy: o.info.Name, Task: task, Tools: o.specs, At: r.start})
+	if yield != nil {
+		st.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: st.Turn, Delta: d}) }
+	}
+	return r, err
+}
+
+// close ends what belongs to the run.
+func (r *run) close() {
+	r.cancel()
+	if r.work != nil {
+		close(r.work) // the workers end; one that is still busy ends after its job
+	}
+}
+
+func newMeter(ctx context.Context, id string, b cost.Budget) (*cost.Meter, error) {
 	if m := cost.FromContext(ctx); m != nil {
 		return m.Child(id, b)
 	}
@@ -156,26 +167,6 @@ func (r *run) emit(e Event) {
 	if r.blown = false; !stays {
 		leave()
 	}
-}
-
-// blow ends a run whose consumer panicked: nobody waits for its tools, so their
-// holds are charged in full. The panic goes on to the consumer.
-func (r *run) blow() *Result {
-	for _, j := range r.running {
-		j.given = true
-		_, _ = j.hold.Settle(cost.Usage{}, cost.Price{}, errors.New("the consumer of the events panicked"))
-	}
-	for _, j := range r.jobs {
-		if j != nil {
-			j.hold.Release() // of calls that had not begun
-		}
-	}
-	r.reserve.Release()
-	r.charged()
-	spent := r.meter.Close()
-	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
-	r.emit(Stopped{Stop: Canceled, Spent: spent, Err: "the consumer of the events panicked"})
-	return r.traj.Result()
 }
 
 // loop takes turns until something ends the run.
@@ -365,77 +356,4 @@ func (r *run) charged() {
 	for _, row := range r.meter.Drain() {
 		r.emit(Charged{row})
 	}
-}
-
-// finish resolves what the policy wants to end with.
-func (r *run) finish(f policy.Finish) error {
-	text, sources, truncated := strings.TrimSpace(f.Text), []string(nil), false
-	if text == "" {
-		a, ok := r.state.Work.Attempt(f.Attempt)
-		if f.Attempt == "" {
-			for _, a = range r.state.Work.Attempts() {
-				ok = true // the newest is last
-			}
-		}
-		if !ok {
-			return fmt.Errorf("orchestra: there is no attempt %q to finish with", f.Attempt)
-		}
-		text, sources, truncated = strings.TrimSpace(a.Text), a.Sources, a.Truncated
-	}
-	if text == "" {
-		return errors.New("orchestra: the answer is empty")
-	}
-	if len(text) > maxText {
-		text, truncated = text[:maxText], true
-	}
-	r.traj.answer, r.traj.sources, r.traj.truncated = strings.ToValidUTF8(text, "\uFFFD"), sources, truncated
-	return nil
-}
-
-// end settles the run. Without an answer it makes one last attempt where that
-// is possible, and takes the best attempt that there is.
-func (r *run) end(stop Stop, err error) (*Result, error) {
-	if r.traj.answer == "" {
-		if stop == OutOfBudget || stop == OutOfTurns || stop == Stuck || stop == Failed && !tools.IsFatal(err) {
-			r.lastAttempt(stop)
-		}
-		r.finishWithBest()
-	}
-	r.reserve.Release()
-	r.charged()
-	spent := r.meter.Close()
-	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
-	e := Stopped{Stop: stop, Answer: r.traj.answer, Truncated: r.traj.truncated, Sources: r.traj.sources, Spent: spent}
-	if r.traj.answer == "" {
-		err = &RunError{Stop: stop, Err: err}
-	}
-	if err != nil {
-		e.Err = err.Error()
-	}
-	r.emit(e)
-	if r.traj.answer != "" {
-		err = nil
-	}
-	return &Result{Run: r.state.Run, Answer: e.Answer, Truncated: r.traj.truncated, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
-}
-
-// finishWithBest takes the most confident attempt, the newest among equals.
-func (r *run) finishWithBest() {
-	best, confidence := "", -1.0
-	for _, a := range r.state.Work.Attempts() {
-		if a.Confidence >= confidence && strings.TrimSpace(a.Text) != "" {
-			best, confidence = a.ID, a.Confidence
-		}
-	}
-	if best != "" {
-		_ = r.finish(policy.Finish{Attempt: best}) // it exists and is not empty
-	}
-}
-
-// brief cuts a text for messages and records.
-func brief(s string) string {
-	if len(s) > 1000 {
-		s = s[:1000]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

@@ -23,7 +23,7 @@ func (s *Stream) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if !s.used {
 			s.used = true
-			s.res, s.err = s.o.run(s.ctx, s.task, yield, s)
+			s.res, s.err = s.o.run(s.ctx, &s.task, yield, s)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (s *Stream) Events() iter.Seq[Event] {
 func (s *Stream) Result() (*Result, error) {
 	if !s.used {
 		s.used = true
-		s.res, s.err = s.o.run(s.ctx, s.task, nil, s)
+		s.res, s.err = s.o.run(s.ctx, &s.task, nil, s)
 	}
 	if s.res == nil { // asked from within the loop over Events
 		s.res = &Result{Trajectory: &Trajectory{}}

@@ -15,7 +15,7 @@ type Vector struct {
 	Accuracy float64            `json:"accuracy"`        // 0 to 1
 	Cost     float64            `json:"cost"`            // 0 to 1: how much low cost matters
 	Latency  float64            `json:"latency"`         // 0 to 1: how much low latency matters
-	Use      map[string]float64 `json:"use,omitempty"`   // name of a tool, model or source: 0 to 1; absent = indifferent. It weighs, it does not mask
+	Use      map[string]float64 `json:"use,omitempty"`   // name of a tool, model or source: 0 to 1; absent = indifferent. It is one weight among others (for the embedded policy, 1 is worth about a third of full skill); to force a choice, use Never for the rest
 	Never    []string           `json:"never,omitempty"` // names that must not be used; they are masked
 }
 

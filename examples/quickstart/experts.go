@@ -38,6 +38,9 @@ func expertsFromEnvironment(env func(string) string) ([]models.Model, error) {
 		if err != nil {
 			return nil, fmt.Errorf("ORCHESTRA_MODELS: %w", err)
 		}
+		if !m.Info().Price.Known() {
+			return nil, fmt.Errorf("ORCHESTRA_MODELS: the price of %q is not known: write USD per million tokens in/out behind it, for example %s=0.25/2", name, name)
+		}
 		experts = append(experts, models.Retry(m, models.RetryPolicy{}))
 	}
 	return experts, nil

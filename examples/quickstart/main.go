@@ -2,15 +2,7 @@
 // documentation of the Go standard library that came with your Go, and answers
 // questions about it, turn by turn, within a budget.
 //
-//	go run ./examples/quickstart                  # three built-in questions
-//	go run ./examples/quickstart "your question"
-//
-// Expert models are used where the environment configures them:
-//
-//	OPENAI_API_KEY=…                              # of an OpenAI-compatible server
-//	OPENAI_BASE_URL=http://127.0.0.1:8000/v1      # if it is not api.openai.com
-//	ORCHESTRA_MODELS="gpt-5-mini=0.25/2,gpt-5"    # names, and USD per million tokens in/out where not known; name=in/out@url for another server
-//	ORCHESTRA_BUDGET=0.02                         # USD per question
+// With -h it says how to configure expert models.
 package main
 
 import (
@@ -21,6 +13,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -36,11 +29,31 @@ var questions = []string{
 	"What is 8 times sha512.BlockSize?",
 }
 
+const usage = `quickstart answers questions about Go's standard library, from its documentation.
+
+    go run ./examples/quickstart                  three built-in questions
+    go run ./examples/quickstart "your question"  each argument is a question
+
+Expert models are used where the environment configures them:
+
+    OPENAI_API_KEY    key of an OpenAI-compatible server
+    OPENAI_BASE_URL   its address, if it is not api.openai.com
+    ORCHESTRA_MODELS  "gpt-5-mini,qwen=0.25/2@http://127.0.0.1:8000/v1": names, USD per
+                      million tokens in/out where they are not known, other addresses
+    ORCHESTRA_BUDGET  USD per question; 0.02 if it is not set
+`
+
 func main() {
 	log.SetFlags(0)
+	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	flag.Parse()
 	if flag.NArg() > 0 {
 		questions = flag.Args()
+	}
+	for _, q := range questions {
+		if strings.TrimSpace(q) == "" {
+			log.Fatal("quickstart: the question is empty")
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

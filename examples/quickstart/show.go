@@ -41,11 +41,29 @@ func show(w io.Writer, question string, s *orchestra.Stream) {
 		fmt.Fprintf(w, "   No answer: %v\n", err)
 	} else {
 		fmt.Fprintf(w, "   Answer: %s\n", strings.ReplaceAll(res.Answer, "\n", "\n           "))
+		if c := confidence(res); c > 0 {
+			fmt.Fprintf(w, "   Confidence: %.2f\n", c)
+		}
 	}
 	if len(res.Sources) > 0 {
 		fmt.Fprintf(w, "   Source: %s\n", strings.Join(res.Sources, ", "))
 	}
 	showLedger(w, res)
+}
+
+// confidence is what the attempt that became the answer said of itself; 0 if
+// nothing.
+func confidence(res *orchestra.Result) (c float64) {
+	for _, turn := range res.Trajectory.Turns() {
+		for _, call := range turn.Done {
+			for _, a := range call.Result.Attempts {
+				if a.Text == res.Answer {
+					c = a.Confidence
+				}
+			}
+		}
+	}
+	return c
 }
 
 func showDecision(w io.Writer, e orchestra.Decided) {

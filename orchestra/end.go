@@ -1,0 +1,105 @@
+package orchestra
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// finish resolves what the policy wants to end with.
+func (r *run) finish(f policy.Finish) error {
+	text, sources, truncated := strings.TrimSpace(f.Text), []string(nil), false
+	if text == "" {
+		a, ok := r.state.Work.Attempt(f.Attempt)
+		if f.Attempt == "" {
+			for _, a = range r.state.Work.Attempts() {
+				ok = true // the newest is last
+			}
+		}
+		if !ok {
+			return fmt.Errorf("orchestra: there is no attempt %q to finish with", f.Attempt)
+		}
+		text, sources, truncated = strings.TrimSpace(a.Text), a.Sources, a.Truncated
+	}
+	if text == "" {
+		return errors.New("orchestra: the answer is empty")
+	}
+	if len(text) > maxText {
+		text, truncated = text[:maxText], true
+	}
+	r.traj.answer, r.traj.sources, r.traj.truncated = strings.ToValidUTF8(text, "\uFFFD"), sources, truncated
+	return nil
+}
+
+// end settles the run. Without an answer it makes one last attempt where that
+// is possible, and takes the best attempt that there is.
+func (r *run) end(stop Stop, err error) (*Result, error) {
+	if r.traj.answer == "" {
+		if stop == OutOfBudget || stop == OutOfTurns || stop == Stuck || stop == Failed && !tools.IsFatal(err) {
+			r.lastAttempt(stop)
+		}
+		r.finishWithBest()
+	}
+	r.reserve.Release()
+	r.charged()
+	spent := r.meter.Close()
+	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
+	e := Stopped{Stop: stop, Answer: r.traj.answer, Truncated: r.traj.truncated, Sources: r.traj.sources, Spent: spent}
+	if r.traj.answer == "" {
+		err = &RunError{Stop: stop, Err: err}
+	}
+	if err != nil {
+		e.Err = err.Error()
+	}
+	r.emit(e)
+	if r.traj.answer != "" {
+		err = nil
+	}
+	return &Result{Run: r.state.Run, Answer: e.Answer, Truncated: r.traj.truncated, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
+}
+
+// finishWithBest takes the most confident attempt, the newest among equals.
+func (r *run) finishWithBest() {
+	best, confidence := "", -1.0
+	for _, a := range r.state.Work.Attempts() {
+		if a.Confidence >= confidence && strings.TrimSpace(a.Text) != "" {
+			best, confidence = a.ID, a.Confidence
+		}
+	}
+	if best != "" {
+		_ = r.finish(policy.Finish{Attempt: best}) // it exists and is not empty
+	}
+}
+
+// blow ends a run whose consumer panicked: nobody waits for its tools, so their
+// holds are charged in full. The panic goes on to the consumer.
+func (r *run) blow() *Result {
+	for _, j := range r.running {
+		j.given = true
+		_, _ = j.hold.Settle(cost.Usage{}, cost.Price{}, errors.New("the consumer of the events panicked"))
+	}
+	for _, j := range r.jobs {
+		if j != nil {
+			j.hold.Release() // of calls that had not begun
+		}
+	}
+	r.reserve.Release()
+	r.charged()
+	spent := r.meter.Close()
+	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
+	r.emit(Stopped{Stop: Canceled, Spent: spent, Err: "the consumer of the events panicked"})
+	return r.traj.Result()
+}
+
+// brief cuts a text for messages and records.
+func brief(s string) string {
+	if len(s) > 1000 {
+		s = s[:1000]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
