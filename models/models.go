@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/internal/jsonfix"
 )
 
 // Model is a language model. Implementations are safe for concurrent use and
@@ -75,13 +76,7 @@ type ToolCall struct {
 // MarshalJSON writes arguments that are not JSON as a string.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	type plain ToolCall
-	if len(c.Args) > 0 && !json.Valid(c.Args) {
-		text, err := json.Marshal(string(c.Args))
-		if err != nil {
-			return nil, err
-		}
-		c.Args = text
-	}
+	c.Args = jsonfix.Storable(c.Args)
 	return json.Marshal(plain(c))
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolorchestra/toolorchestra-go/internal/conform"
 	"github.com/toolorchestra/toolorchestra-go/models"
 )
 
@@ -19,17 +20,17 @@ func plain() *models.Request {
 func checkInfo(p *probe, m models.Model) {
 	info := m.Info()
 	if info.Name == "" {
-		p.errorf("Info.Name is empty: ledgers, budgets and preferences need a name")
+		p.Errorf("Info.Name is empty: ledgers, budgets and preferences need a name")
 	}
 	if err := info.Price.Validate(); err != nil {
-		p.errorf("Info.Price: %w", err)
+		p.Errorf("Info.Price: %w", err)
 	}
 	if info.Context < 0 || info.MaxOutput < 0 || info.MinOutput < 0 || info.Latency < 0 {
-		p.errorf("Info has a negative number: %+v", info)
+		p.Errorf("Info has a negative number: %+v", info)
 	}
 	p.ask(m, plain())
 	if again := m.Info(); !reflect.DeepEqual(info, again) {
-		p.errorf("Info changed after a call, from %+v to %+v", info, again)
+		p.Errorf("Info changed after a call, from %+v to %+v", info, again)
 	}
 }
 
@@ -42,10 +43,10 @@ func checkAnswer(p *probe, m models.Model) {
 // response checks a complete response to question.
 func (p *probe) response(r *models.Response) {
 	if r.Text == "" && len(r.Calls) == 0 {
-		p.errorf("the response has neither text nor calls")
+		p.Errorf("the response has neither text nor calls")
 	}
 	if r.Finish == "" {
-		p.errorf("the response has no Finish: say why the model stopped")
+		p.Errorf("the response has no Finish: say why the model stopped")
 	}
 	u := r.Usage
 	if !u.Known {
@@ -53,18 +54,18 @@ func (p *probe) response(r *models.Response) {
 	}
 	for _, n := range []int64{u.Input, u.CacheRead, u.CacheWrite, u.CacheWrite1h, u.Output, u.Reasoning, u.Requests, int64(u.Wall), int64(u.GPU)} {
 		if n < 0 {
-			p.errorf("the usage has a negative number: %+v", u)
+			p.Errorf("the usage has a negative number: %+v", u)
 			break
 		}
 	}
 	if u.Reasoning > u.Output {
-		p.errorf("usage: Reasoning (%d) is more than Output (%d), which includes it", u.Reasoning, u.Output)
+		p.Errorf("usage: Reasoning (%d) is more than Output (%d), which includes it", u.Reasoning, u.Output)
 	}
 	if parts := u.CacheRead + u.CacheWrite + u.CacheWrite1h; parts > u.Input {
-		p.errorf("usage: cached tokens (%d) are more than Input (%d), which includes them", parts, u.Input)
+		p.Errorf("usage: cached tokens (%d) are more than Input (%d), which includes them", parts, u.Input)
 	}
 	if u.Input == 0 || u.Output == 0 && (r.Text != "" || len(r.Calls) > 0) {
-		p.errorf("usage: %d tokens in and %d out are claimed to be known for a real answer; if the server did not say, leave Known false", u.Input, u.Output)
+		p.Errorf("usage: %d tokens in and %d out are claimed to be known for a real answer; if the server did not say, leave Known false", u.Input, u.Output)
 	}
 }
 
@@ -77,10 +78,10 @@ func checkStream(p *probe, m models.Model) {
 	if resp != nil {
 		p.response(resp)
 		if got := s.text.String(); got != resp.Text {
-			p.errorf("the deltas say %q, the response says %q", got, resp.Text)
+			p.Errorf("the deltas say %q, the response says %q", got, resp.Text)
 		}
 		if got := s.reasoning.String(); got != resp.Reasoning {
-			p.errorf("the deltas reason %q, the response %q", got, resp.Reasoning)
+			p.Errorf("the deltas reason %q, the response %q", got, resp.Reasoning)
 		}
 	}
 	p.lateDeltas(s)
@@ -135,11 +136,11 @@ func checkRequest(p *probe, m models.Model) {
 		before, after := whole(asked), whole(r)
 		for i := range before.NumField() {
 			if !reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
-				p.errorf("Generate changed Request.%s: work on a copy (append writes into the caller's array)", before.Type().Field(i).Name)
+				p.Errorf("Generate changed Request.%s: work on a copy (append writes into the caller's array)", before.Type().Field(i).Name)
 			}
 		}
 		if (r.OnDelta == nil) != (on == nil) {
-			p.errorf("Generate changed Request.OnDelta")
+			p.Errorf("Generate changed Request.OnDelta")
 		}
 	}
 	s.close()
@@ -154,18 +155,18 @@ func checkInvalid(p *probe, m models.Model) {
 		o := generate(ctx, m, r)
 		cancel()
 		if o.err == nil {
-			p.errorf("%s was answered", name)
+			p.Errorf("%s was answered", name)
 			continue
 		}
-		if crash := (*panicked)(nil); errors.As(o.err, &crash) {
-			p.errorf("%s: the call panicked: %w", name, o.err)
+		if conform.IsPanic(o.err) {
+			p.Errorf("%s: the call panicked: %w", name, o.err)
 			continue
 		}
 		if !errors.Is(o.err, models.ErrInvalidRequest) {
-			p.errorf("%s: the error does not wrap models.ErrInvalidRequest: %w", name, o.err)
+			p.Errorf("%s: the error does not wrap models.ErrInvalidRequest: %w", name, o.err)
 		}
 		if o.resp != nil {
-			p.errorf("%s: a response came with the error", name)
+			p.Errorf("%s: a response came with the error", name)
 		}
 		p.notSent(o.err)
 	}
@@ -175,7 +176,7 @@ func checkInvalid(p *probe, m models.Model) {
 func (p *probe) notSent(err error) {
 	var e *models.Error
 	if errors.As(err, &e) && e.Sent {
-		p.errorf("Sent is true, so it would be billed, but nothing was to be sent: %w", err)
+		p.Errorf("Sent is true, so it would be billed, but nothing was to be sent: %w", err)
 	}
 }
 
@@ -192,14 +193,14 @@ func checkConcurrent(p *probe, m models.Model) {
 			resp := p.ask(m, r)
 			s.close()
 			if again := m.Info(); !reflect.DeepEqual(info, again) {
-				p.errorf("Info changed beside calls, from %+v to %+v", info, again)
+				p.Errorf("Info changed beside calls, from %+v to %+v", info, again)
 			}
 			if resp == nil {
 				return
 			}
 			p.response(resp)
 			if got := s.text.String(); r.OnDelta != nil && got != resp.Text {
-				p.errorf("beside other calls the deltas say %q, the response says %q", got, resp.Text)
+				p.Errorf("beside other calls the deltas say %q, the response says %q", got, resp.Text)
 			}
 		})
 	}
@@ -211,11 +212,11 @@ func checkBefore(p *probe, m models.Model) {
 	cancel()
 	back := make(chan outcome, 1)
 	go func() { back <- generate(ctx, m, plain()) }()
-	o, ok := p.wait(back)
+	o, ok := conform.Wait(&p.Problems, back)
 	switch {
 	case !ok:
 	case o.err == nil:
-		p.errorf("a call whose context was cancelled before was answered")
+		p.Errorf("a call whose context was cancelled before was answered")
 	default:
 		p.cancelled(ctx, o)
 		p.notSent(o.err)
@@ -251,20 +252,20 @@ func checkDuring(p *probe, m models.Model) {
 	case o = <-back:
 	case <-ctx.Done():
 		var ok bool
-		if o, ok = p.wait(back); !ok {
+		if o, ok = conform.Wait(&p.Problems, back); !ok {
 			return
 		}
 	}
 	switch {
 	case o.err != nil:
 		if ctx.Err() == nil {
-			p.errorf("the call failed before it was cancelled: %w", o.err)
+			p.Errorf("the call failed before it was cancelled: %w", o.err)
 			return
 		}
 		p.cancelled(ctx, o)
 		var e *models.Error
 		if errors.As(o.err, &e) && e.Partial != nil && !strings.HasPrefix(e.Partial.Text, s.text.String()) {
-			p.errorf("Partial (%q) lacks text that was streamed (%q)", e.Partial.Text, s.text.String())
+			p.Errorf("Partial (%q) lacks text that was streamed (%q)", e.Partial.Text, s.text.String())
 		}
 	case reference.deltas > 1:
 		// With one delta the answer may have been complete when it was cancelled.
@@ -272,7 +273,7 @@ func checkDuring(p *probe, m models.Model) {
 		if o.resp != nil {
 			text = o.resp.Text
 		}
-		p.errorf("a call that was cancelled in its first delta returned %q and no error", text)
+		p.Errorf("a call that was cancelled in its first delta returned %q and no error", text)
 	}
 	p.lateDeltas(s)
 }
@@ -295,7 +296,7 @@ func checkDeadline(p *probe, m models.Model) {
 	case o := <-back:
 		p.whole(ctx, o)
 	case <-ctx.Done():
-		if o, ok := p.wait(back); ok {
+		if o, ok := conform.Wait(&p.Problems, back); ok {
 			p.whole(ctx, o)
 		}
 	}
@@ -305,11 +306,11 @@ func checkDeadline(p *probe, m models.Model) {
 func (p *probe) whole(ctx context.Context, o outcome) {
 	switch {
 	case o.err == nil && o.resp == nil:
-		p.errorf("the call returned neither a response nor an error")
+		p.Errorf("the call returned neither a response nor an error")
 	case o.err == nil:
 		p.response(o.resp)
 	case ctx.Err() == nil:
-		p.errorf("the call failed before its deadline: %w", o.err)
+		p.Errorf("the call failed before its deadline: %w", o.err)
 	default:
 		p.cancelled(ctx, o)
 	}

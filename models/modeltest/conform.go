@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/internal/conform"
 	"github.com/toolorchestra/toolorchestra-go/models"
 )
 
 const (
 	patience = time.Minute            // for an answer
-	grace    = 2 * time.Second        // to return once the context is done
-	abandon  = 30 * time.Second       // after that, a call that ignores its context is left running
 	settle   = 50 * time.Millisecond  // to catch deltas that come too late
 	midway   = 5 * time.Millisecond   // until a deadline strikes
 	callers  = 8                      // at the same time
@@ -84,19 +82,12 @@ func (c check) problems(mk func() models.Model) []error {
 		return []error{errors.New("there is no model: it is nil")}
 	}
 	c.run(&p, m)
-	return p.found
+	return p.Found()
 }
 
 // probe gathers problems.
 type probe struct {
-	mu    sync.Mutex
-	found []error
-}
-
-func (p *probe) errorf(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.found = append(p.found, fmt.Errorf(format, args...))
+	conform.Problems
 }
 
 // outcome is what Generate returned.
@@ -105,26 +96,16 @@ type outcome struct {
 	err  error
 }
 
-// panicked is the error of a call that panicked.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (e *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
 // generate calls the model, with a meter for those that want one.
 func generate(ctx context.Context, m models.Model, r *models.Request) (o outcome) {
-	defer func() {
-		if v := recover(); v != nil {
-			o = outcome{err: &panicked{v, debug.Stack()}}
+	o.err = conform.Catch(func() error {
+		meter, err := cost.NewMeter("modeltest", cost.Budget{USD: cost.NoLimit(), AllowUnpriced: true})
+		if err != nil {
+			return err
 		}
-	}()
-	meter, err := cost.NewMeter("modeltest", cost.Budget{USD: cost.NoLimit(), AllowUnpriced: true})
-	if err != nil {
-		return outcome{err: err}
-	}
-	o.resp, o.err = m.Generate(cost.NewContext(ctx, meter), r)
+		o.resp, err = m.Generate(cost.NewContext(ctx, meter), r)
+		return err
+	})
 	return o
 }
 
@@ -135,10 +116,10 @@ func (p *probe) ask(m models.Model, r *models.Request) *models.Response {
 	o := generate(ctx, m, r)
 	switch {
 	case o.err != nil:
-		p.errorf("the call failed: %w", o.err)
+		p.Errorf("the call failed: %w", o.err)
 		p.failure(ctx, o)
 	case o.resp == nil:
-		p.errorf("the call returned neither a response nor an error")
+		p.Errorf("the call returned neither a response nor an error")
 	default:
 		return o.resp
 	}
@@ -148,16 +129,15 @@ func (p *probe) ask(m models.Model, r *models.Request) *models.Response {
 // failure checks a call that returned an error.
 func (p *probe) failure(ctx context.Context, o outcome) {
 	if o.resp != nil {
-		p.errorf("a failed call returned a response too (%q): put what had arrived into the Partial of a *models.Error", o.resp.Text)
+		p.Errorf("a failed call returned a response too (%q): put what had arrived into the Partial of a *models.Error", o.resp.Text)
 	}
-	var crash *panicked
 	var typed *models.Error
-	if errors.As(o.err, &crash) {
-		p.errorf("the call panicked: %w", o.err)
+	if conform.IsPanic(o.err) {
+		p.Errorf("the call panicked: %w", o.err)
 		return
 	}
 	if ctxErr := ctx.Err(); !errors.As(o.err, &typed) && (ctxErr == nil || !errors.Is(o.err, ctxErr)) {
-		p.errorf("a failed call returned a %T; return a *models.Error, or the context's error: %w", o.err, o.err)
+		p.Errorf("a failed call returned a %T; return a *models.Error, or the context's error: %w", o.err, o.err)
 	}
 }
 
@@ -165,27 +145,8 @@ func (p *probe) failure(ctx context.Context, o outcome) {
 func (p *probe) cancelled(ctx context.Context, o outcome) {
 	p.failure(ctx, o)
 	if !errors.Is(o.err, ctx.Err()) {
-		p.errorf("the error is not the context's: errors.Is(err, %q) is false for %w", ctx.Err(), o.err)
+		p.Errorf("the error is not the context's: errors.Is(err, %q) is false for %w", ctx.Err(), o.err)
 	}
-}
-
-// wait waits for a call whose context is done. It reports a call that takes
-// too long, and false if it never came back.
-func (p *probe) wait(back <-chan outcome) (outcome, bool) {
-	for i, limit := range []time.Duration{grace, abandon} {
-		t := time.NewTimer(limit)
-		select {
-		case o := <-back:
-			t.Stop()
-			return o, true
-		case <-t.C:
-		}
-		if i == 0 {
-			p.errorf("the call still ran %v after its context was done", grace)
-		}
-	}
-	p.errorf("the call never returned; its goroutine was left running")
-	return outcome{}, false
 }
 
 // recorder gathers deltas.
@@ -225,6 +186,6 @@ func (p *probe) lateDeltas(s *recorder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.late > 0 {
-		p.errorf("OnDelta was called after Generate had returned (%d times)", s.late)
+		p.Errorf("OnDelta was called after Generate had returned (%d times)", s.late)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/internal/jsonfix"
 	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/prefs"
 	"github.com/toolorchestra/toolorchestra-go/tools"
@@ -107,13 +108,7 @@ type Call struct {
 // trajectory holds what a model really wrote.
 func (c Call) MarshalJSON() ([]byte, error) {
 	type plain Call
-	if len(c.Args) > 0 && !json.Valid(c.Args) {
-		text, err := json.Marshal(string(c.Args))
-		if err != nil {
-			return nil, err
-		}
-		c.Args = text
-	}
+	c.Args = jsonfix.Storable(c.Args)
 	return json.Marshal(plain(c))
 }
 

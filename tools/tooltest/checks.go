@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolorchestra/toolorchestra-go/internal/conform"
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
@@ -25,17 +26,17 @@ func described(s tools.Spec) tools.Spec {
 func (p *probe) stable(was tools.Spec) {
 	is := p.tool.Spec()
 	if d := described(is); !reflect.DeepEqual(was, d) {
-		p.errorf("Spec changed, from %+v to %+v", was, d)
+		p.Errorf("Spec changed, from %+v to %+v", was, d)
 	}
 	if (is.Estimate == nil) != (p.spec.Estimate == nil) || (is.Propose == nil) != (p.spec.Propose == nil) {
-		p.errorf("Spec changed: Estimate or Propose came or went")
+		p.Errorf("Spec changed: Estimate or Propose came or went")
 	}
 }
 
 func checkSpec(p *probe) {
 	was := described(p.spec)
 	if err := tools.Check(p.spec); err != nil {
-		p.errorf("%w", err)
+		p.Errorf("%w", err)
 	}
 	p.stable(was)
 	p.call(context.Background(), p.with(p.args[0]))
@@ -51,11 +52,11 @@ func checkCall(p *probe) {
 		o := p.call(context.Background(), c)
 		s.close()
 		if o.err != nil {
-			p.errorf("the call with %s failed: %w", short(args), o.err)
+			p.Errorf("the call with %s failed: %w", short(args), o.err)
 		} else {
 			p.result(args, o.result)
 			if p.spec.Effects&tools.Answers != 0 && !slices.ContainsFunc(o.result.Attempts, func(a tools.Attempt) bool { return a.Text != "" }) {
-				p.errorf("the tool promises tools.Answers, but the result for %s has no attempt with a text", short(args))
+				p.Errorf("the tool promises tools.Answers, but the result for %s has no attempt with a text", short(args))
 			}
 		}
 		p.lateDeltas(s)
@@ -67,14 +68,14 @@ func (p *probe) estimate(c tools.Call) {
 	if p.spec.Estimate == nil {
 		return
 	}
-	if err := catch(func() error {
+	if err := conform.Catch(func() error {
 		e := p.spec.Estimate(c)
 		if e.Floor.USD < 0 || e.Worst.USD < e.Floor.USD {
-			p.errorf("Spec.Estimate of %s: Floor %v must not be negative, nor above Worst %v", short(c.Args), e.Floor.USD, e.Worst.USD)
+			p.Errorf("Spec.Estimate of %s: Floor %v must not be negative, nor above Worst %v", short(c.Args), e.Floor.USD, e.Worst.USD)
 		}
 		return nil
 	}); err != nil {
-		p.errorf("Spec.Estimate of %s: %w", short(c.Args), err)
+		p.Errorf("Spec.Estimate of %s: %w", short(c.Args), err)
 	}
 }
 
@@ -90,16 +91,16 @@ func (p *probe) result(args json.RawMessage, r tools.Result) {
 	for _, a := range r.Attempts {
 		texts["Attempts"] += a.Text
 		if !(a.Confidence >= 0 && a.Confidence <= 1) {
-			p.errorf("the result for %s has an attempt with confidence %v; use 0 to 1", short(args), a.Confidence)
+			p.Errorf("the result for %s has an attempt with confidence %v; use 0 to 1", short(args), a.Confidence)
 		}
 	}
 	for field, text := range texts {
 		if !utf8.ValidString(text) {
-			p.errorf("the result for %s is not UTF-8 in its %s", short(args), field)
+			p.Errorf("the result for %s is not UTF-8 in its %s", short(args), field)
 		}
 	}
 	if r.Data != nil && !json.Valid(r.Data) {
-		p.errorf("the result for %s has Data that are not JSON: %q", short(args), short(r.Data))
+		p.Errorf("the result for %s has Data that are not JSON: %q", short(args), short(r.Data))
 	}
 }
 
@@ -137,10 +138,10 @@ func checkBad(p *probe) {
 		c := p.with(args)
 		p.estimate(c)
 		switch o := p.call(context.Background(), c); {
-		case isPanic(o.err):
-			p.errorf("%s: %w", short(args), o.err)
+		case conform.IsPanic(o.err):
+			p.Errorf("%s: %w", short(args), o.err)
 		case tools.IsFatal(o.err):
-			p.errorf("%s: the error is fatal, so a model's slip would end the run: %w", short(args), o.err)
+			p.Errorf("%s: the error is fatal, so a model's slip would end the run: %w", short(args), o.err)
 		case o.err == nil:
 			p.result(args, o.result)
 		}
@@ -153,7 +154,7 @@ func checkUnchanged(p *probe) {
 		before := bytes.Clone(c.Args[:cap(c.Args)])
 		p.call(context.Background(), c)
 		if !bytes.Equal(before, c.Args[:cap(c.Args)]) {
-			p.errorf("Call changed its arguments %s: work on a copy", short(args))
+			p.Errorf("Call changed its arguments %s: work on a copy", short(args))
 			return
 		}
 	}
@@ -166,7 +167,7 @@ func checkConcurrent(p *probe) {
 		wg.Go(func() {
 			args := p.args[i%len(p.args)]
 			if o := p.call(context.Background(), p.with(args)); o.err != nil {
-				p.errorf("beside other calls the call with %s failed: %w", short(args), o.err)
+				p.Errorf("beside other calls the call with %s failed: %w", short(args), o.err)
 			} else {
 				p.result(args, o.result)
 			}
@@ -206,12 +207,12 @@ func (p *probe) stops(ctx context.Context) {
 	case o = <-back:
 	case <-ctx.Done():
 		var ok bool
-		if o, ok = p.wait(back); !ok {
+		if o, ok = conform.Wait(&p.Problems, back); !ok {
 			return
 		}
 	}
-	if isPanic(o.err) {
-		p.errorf("%w", o.err)
+	if conform.IsPanic(o.err) {
+		p.Errorf("%w", o.err)
 	}
 	p.lateDeltas(s)
 }
@@ -230,17 +231,17 @@ func checkProposals(p *probe) {
 	for _, c := range []tools.Call{{}, {Prompt: task}, {Prompt: task, Work: full}} {
 		c.ID, c.Tool = "call-1", p.spec.Name
 		var proposed []json.RawMessage
-		if err := catch(func() error { proposed = p.spec.Propose(c); return nil }); err != nil {
-			p.errorf("Spec.Propose: %w", err)
+		if err := conform.Catch(func() error { proposed = p.spec.Propose(c); return nil }); err != nil {
+			p.Errorf("Spec.Propose: %w", err)
 		}
 		for _, args := range proposed {
 			if !json.Valid(args) {
-				p.errorf("Spec.Propose proposed %s, which is not JSON", short(args))
+				p.Errorf("Spec.Propose proposed %s, which is not JSON", short(args))
 				continue
 			}
 			c.Args = args
 			if o := p.call(context.Background(), c); o.err != nil {
-				p.errorf("the tool refused %s, which Spec.Propose had proposed: %w", short(args), o.err)
+				p.Errorf("the tool refused %s, which Spec.Propose had proposed: %w", short(args), o.err)
 			}
 		}
 	}

@@ -5,20 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/internal/conform"
 	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
 const (
 	patience = time.Minute           // for a result
-	grace    = 2 * time.Second       // to return once the context is done
-	abandon  = 30 * time.Second      // after that, a call that ignores its context is left running
 	settle   = 50 * time.Millisecond // to catch deltas that come too late
 	midway   = 5 * time.Millisecond  // until a call is cancelled
 	callers  = 8                     // at the same time
@@ -88,7 +86,7 @@ func (c check) problems(mk func() tools.Tool, args []json.RawMessage) []error {
 	}
 	p.spec = p.tool.Spec()
 	c.run(&p)
-	return p.found
+	return p.Found()
 }
 
 // probe calls one tool and gathers problems.
@@ -97,14 +95,7 @@ type probe struct {
 	spec tools.Spec
 	args []json.RawMessage
 
-	mu    sync.Mutex
-	found []error
-}
-
-func (p *probe) errorf(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.found = append(p.found, fmt.Errorf(format, args...))
+	conform.Problems
 }
 
 // outcome is what Call returned.
@@ -113,34 +104,11 @@ type outcome struct {
 	err    error
 }
 
-// panicked is the error of a call that panicked.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (e *panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
-// catch runs f and makes an error of a panic.
-func catch(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicked{v, debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-func isPanic(err error) bool {
-	var p *panicked
-	return errors.As(err, &p)
-}
-
 // allowance is what metered models may spend in a call, as in a run.
 func (p *probe) allowance(c tools.Call) cost.Amount {
 	usd := p.spec.MaxSpend
 	if p.spec.Estimate != nil {
-		_ = catch(func() error { usd = p.spec.Estimate(c).Worst.USD; return nil }) // a panic is reported by estimate
+		_ = conform.Catch(func() error { usd = p.spec.Estimate(c).Worst.USD; return nil }) // a panic is reported by estimate
 	}
 	return usd
 }
@@ -149,7 +117,7 @@ func (p *probe) allowance(c tools.Call) cost.Amount {
 func (p *probe) call(ctx context.Context, c tools.Call) (o outcome) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	o.err = catch(func() error {
+	o.err = conform.Catch(func() error {
 		meter, err := cost.NewMeter("tooltest", cost.Budget{USD: cost.Max(p.allowance(c)), AllowUnpriced: true})
 		if err != nil {
 			return fmt.Errorf("what the tool asks to spend: %w", err)
@@ -168,25 +136,6 @@ func (p *probe) with(args json.RawMessage) tools.Call {
 		args = append(make(json.RawMessage, 0, len(args)+8), args...)
 	}
 	return tools.Call{ID: "call-1", Tool: p.spec.Name, Args: args, Prompt: task}
-}
-
-// wait waits for a call whose context is done. It reports a call that takes
-// too long, and false if it never came back.
-func (p *probe) wait(back <-chan outcome) (outcome, bool) {
-	for i, limit := range []time.Duration{grace, abandon} {
-		t := time.NewTimer(limit)
-		select {
-		case o := <-back:
-			t.Stop()
-			return o, true
-		case <-t.C:
-		}
-		if i == 0 {
-			p.errorf("the call still ran %v after its context was done", grace)
-		}
-	}
-	p.errorf("the call never returned; its goroutine was left running")
-	return outcome{}, false
 }
 
 // recorder counts deltas that come after the call.
@@ -217,6 +166,6 @@ func (p *probe) lateDeltas(s *recorder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.late > 0 {
-		p.errorf("OnDelta was called after Call had returned (%d times)", s.late)
+		p.Errorf("OnDelta was called after Call had returned (%d times)", s.late)
 	}
 }
