@@ -193,9 +193,9 @@ type Row struct {
 	Over         Amount        `json:"over,omitempty"`         // charged beyond Held: the provider broke its word
 	Basis        Basis         `json:"basis"`                  // where USD comes from
 	Inconsistent bool          `json:"inconsistent,omitempty"` // the usage contradicts itself and was clamped
-	Start        time.Time     `json:"start"`
-	Took         time.Duration `json:"took"`          // nanoseconds in JSON
-	Err          string        `json:"err,omitempty"` // why the call failed
+	Start        time.Time     `json:"start"`                  // when it was reserved
+	Took         time.Duration `json:"took"`                   // nanoseconds in JSON
+	Err          string        `json:"err,omitempty"`          // why the call failed
 }
 
 // Ledger is a list of rows.

@@ -211,9 +211,9 @@ type Usage struct {
 	CacheWrite1h int64         `json:"cache_write_1h,omitempty"` // part of Input
 	Output       int64         `json:"output,omitempty"`         // output tokens, reasoning included
 	Reasoning    int64         `json:"reasoning,omitempty"`      // part of Output
-	Requests     int64         `json:"requests,omitempty"`
-	Wall         time.Duration `json:"wall,omitempty"` // nanoseconds in JSON
-	GPU          time.Duration `json:"gpu,omitempty"`  // GPU seconds: GPUs × time; nanoseconds in JSON
+	Requests     int64         `json:"requests,omitempty"`       // calls, where they are priced
+	Wall         time.Duration `json:"wall,omitempty"`           // nanoseconds in JSON
+	GPU          time.Duration `json:"gpu,omitempty"`            // GPU seconds: GPUs × time; nanoseconds in JSON
 	Known        bool          `json:"known,omitempty"`
 	Estimated    bool          `json:"estimated,omitempty"` // counted by us, not by the provider
 	USD          *Amount       `json:"usd,omitempty"`       // what the provider says it charged

@@ -25,11 +25,11 @@ type Model interface {
 
 // Info describes a model.
 type Info struct {
-	Name      string        `json:"name"`               // as in ledgers, budgets by name and preferences
-	Provider  string        `json:"provider,omitempty"` // who serves it
-	Price     cost.Price    `json:"price,omitzero"`     // the zero Price is unknown, not free
-	Context   int           `json:"context,omitempty"`  // tokens of prompt and output together; 0 = unknown
-	MaxOutput int           `json:"max_output,omitempty"`
+	Name      string        `json:"name"`                 // as in ledgers, budgets by name and preferences
+	Provider  string        `json:"provider,omitempty"`   // who serves it
+	Price     cost.Price    `json:"price,omitzero"`       // the zero Price is unknown, not free
+	Context   int           `json:"context,omitempty"`    // tokens of prompt and output together; 0 = unknown
+	MaxOutput int           `json:"max_output,omitempty"` // most output tokens of one call, reasoning included; 0 = unknown, and DefaultMaxOutput is asked for
 	MinOutput int           `json:"min_output,omitempty"` // with fewer output tokens an answer makes no sense; 0 = DefaultMinOutput
 	Latency   time.Duration `json:"latency,omitempty"`    // typical time of an answer; nanoseconds in JSON
 	Skill     Skill         `json:"skill,omitzero"`
@@ -153,10 +153,10 @@ type Response struct {
 // Sample is a response as sampled, for training. Token ids come from the
 // server that sampled them, never from text that was tokenised again.
 type Sample struct {
-	Prompt    string    `json:"prompt,omitempty"`
-	PromptIDs []int32   `json:"prompt_ids,omitempty"`
-	OutputIDs []int32   `json:"output_ids,omitempty"`
-	Logprobs  []float32 `json:"logprobs,omitempty"`
+	Prompt    string    `json:"prompt,omitempty"`     // as rendered, for raw completions
+	PromptIDs []int32   `json:"prompt_ids,omitempty"` // token ids of the prompt
+	OutputIDs []int32   `json:"output_ids,omitempty"` // token ids of the output
+	Logprobs  []float32 `json:"logprobs,omitempty"`   // natural logarithms, one per output token
 }
 
 // Composite is a Model made of others, such as Retry. Metered goes through it

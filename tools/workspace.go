@@ -13,9 +13,9 @@ type Document struct {
 	Title     string  `json:"title,omitempty"`
 	URL       string  `json:"url,omitempty"`
 	Text      string  `json:"text"`
-	Source    string  `json:"source,omitempty"` // name of the retriever
-	Score     float64 `json:"score,omitempty"`  // higher is better; comparable within one retrieval only
-	Untrusted bool    `json:"untrusted,omitempty"`
+	Source    string  `json:"source,omitempty"`    // name of the retriever
+	Score     float64 `json:"score,omitempty"`     // higher is better; comparable within one retrieval only
+	Untrusted bool    `json:"untrusted,omitempty"` // from the open web: may try to instruct models
 }
 
 // CodeRun is a program and what it printed.
@@ -23,8 +23,8 @@ type CodeRun struct {
 	Language  string `json:"language"`
 	Code      string `json:"code"`
 	Output    string `json:"output,omitempty"`
-	Err       string `json:"err,omitempty"`
-	Truncated bool   `json:"truncated,omitempty"`
+	Err       string `json:"err,omitempty"`       // why the program failed, its traceback
+	Truncated bool   `json:"truncated,omitempty"` // output was cut
 }
 
 // Attempt is a candidate answer.
@@ -43,8 +43,8 @@ type Result struct {
 	Documents []Document      `json:"documents,omitempty"`
 	Runs      []CodeRun       `json:"runs,omitempty"`
 	Attempts  []Attempt       `json:"attempts,omitempty"`
-	Data      json.RawMessage `json:"data,omitempty"` // for programs
-	Truncated bool            `json:"truncated,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`      // for programs
+	Truncated bool            `json:"truncated,omitempty"` // something of it was cut off
 }
 
 // Workspace is what a run has gathered. It is immutable: With makes the next

@@ -49,9 +49,9 @@ type State struct {
 	Offers   []Offer      // what may be called now, in that order
 	Masked   []Masked     // what may not, and why
 	Spent    cost.Spend
-	Left     cost.Spend // what may still be spent, the answer reserve excluded
-	Limit    cost.Spend // what the run could spend at its start
-	OnDelta  func(models.Delta)
+	Left     cost.Spend         // what may still be spent, the answer reserve excluded
+	Limit    cost.Spend         // what the run could spend at its start
+	OnDelta  func(models.Delta) // nil, or takes what the policy's model writes, until Decide returns
 }
 
 // Offer is one thing that can be called: a tool, or a tool with an expert.
@@ -134,6 +134,6 @@ type Outcome struct {
 	Call   Call          `json:"call"`
 	Result tools.Result  `json:"result,omitzero"`
 	Err    *tools.Error  `json:"err,omitempty"` // nil = the call worked
-	Took   time.Duration `json:"took"`
-	USD    cost.Amount   `json:"usd"` // what the call cost, its models included
+	Took   time.Duration `json:"took"`          // nanoseconds in JSON
+	USD    cost.Amount   `json:"usd"`           // what the call cost, its models included
 }
