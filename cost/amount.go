@@ -181,6 +181,7 @@ type InvalidError struct {
 	Fix   string // what to do about it
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *InvalidError) Error() string {
 	return fmt.Sprintf("cost: %s is %s: %s", e.Field, e.Value, e.Fix)
 }

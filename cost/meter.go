@@ -253,6 +253,7 @@ type ExceededError struct {
 	Need  Spend // the call's Floor
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *ExceededError) Error() string {
 	limit, spent, held, need := e.Limit.USD.String(), e.Spent.USD.String(), e.Held.USD.String(), e.Need.USD.String()
 	switch e.Unit {

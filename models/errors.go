@@ -31,6 +31,7 @@ type Error struct {
 	Err        error         // the cause, for errors.Is; may be nil
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("models: " + e.Model)
@@ -52,4 +53,5 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -34,9 +34,13 @@ func Metered(m Model) Model {
 
 type metered struct{ m Model }
 
+// Info describes the model.
 func (x *metered) Info() Info    { return x.m.Info() }
+
+// Unwrap gives the cause.
 func (x *metered) Unwrap() Model { return x.m }
 
+// Generate asks the model.
 func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err error) {
 	info := x.m.Info()
 	meter := cost.FromContext(ctx)

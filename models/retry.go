@@ -42,10 +42,16 @@ type retry struct {
 	p RetryPolicy
 }
 
+// Info describes the model.
 func (x *retry) Info() Info                    { return x.m.Info() }
+
+// Unwrap gives the cause.
 func (x *retry) Unwrap() Model                 { return x.m }
+
+// Map applies f to the models within.
 func (x *retry) Map(f func(Model) Model) Model { return &retry{f(x.m), x.p} }
 
+// Generate asks the model.
 func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
 	q, streamed := *r, false
 	if r.OnDelta != nil {

@@ -251,7 +251,10 @@ type longError struct {
 	err  error
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *longError) Error() string { return e.text + " …" }
+
+// Unwrap gives the cause.
 func (e *longError) Unwrap() error { return e.err }
 
 // classify turns what a tool returned into an outcome.

@@ -95,6 +95,7 @@ type InvalidError struct {
 	Err   error  // the cause, where there is one
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *InvalidError) Error() string {
 	s := "orchestra: " + e.Field
 	if e.Fix != "" {
@@ -106,6 +107,7 @@ func (e *InvalidError) Error() string {
 	return s
 }
 
+// Unwrap gives the cause.
 func (e *InvalidError) Unwrap() error { return e.Err }
 
 // New makes an orchestrator. It does no I/O. Tools are offered in this order:

@@ -58,6 +58,7 @@ type run struct {
 // knows its own.
 type timeUp struct{ r *run }
 
+// Error says what happened, and what to do about it where that is known.
 func (timeUp) Error() string { return "orchestra: Budget.Time is over" }
 
 // maxFailures bounds policies that fail again and again, whatever the budget.

@@ -93,6 +93,7 @@ type RunError struct {
 	Err  error // the cause; nil where Stop says it all
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *RunError) Error() string {
 	hint := map[Stop]string{
 		OutOfBudget: "the budget is spent: raise Task.Budget or allow cheaper experts",

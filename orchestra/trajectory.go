@@ -216,8 +216,10 @@ type LineError struct {
 	Err  error
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *LineError) Error() string {
 	return fmt.Sprintf("orchestra: trajectory, line %d: %v", e.Line, e.Err)
 }
 
+// Unwrap gives the cause.
 func (e *LineError) Unwrap() error { return e.Err }

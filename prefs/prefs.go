@@ -161,6 +161,7 @@ type RangeError struct {
 	Value float64
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("prefs: %s is %v: use a weight from 0 (does not matter) to 1 (matters most)", e.Field, e.Value)
 }
@@ -173,6 +174,7 @@ type UnknownNameError struct {
 	Known []string // all of them
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *UnknownNameError) Error() string {
 	s := fmt.Sprintf("prefs: %s names %q, which is no tool, model or source of this orchestrator", e.Field, e.Name)
 	if len(e.Near) > 0 {

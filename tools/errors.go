@@ -28,10 +28,12 @@ type Error struct {
 	Err    error // the cause
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *Error) Error() string {
 	return fmt.Sprintf("tools: %s: %s: %v", e.Tool, e.Kind, e.Err)
 }
 
+// Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // errorJSON is an Error in a trajectory: the cause keeps its text only.
@@ -71,6 +73,7 @@ type SpecError struct {
 	Fix   string // what is wrong and what to do about it
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *SpecError) Error() string {
 	return fmt.Sprintf("tools: %q: %s: %s", e.Tool, e.Field, e.Fix)
 }
@@ -95,7 +98,10 @@ func IsFatal(err error) bool {
 
 type fatal struct{ err error }
 
+// Error says what happened, and what to do about it where that is known.
 func (f *fatal) Error() string { return f.err.Error() }
+
+// Unwrap gives the cause.
 func (f *fatal) Unwrap() error { return f.err }
 
 // ArgumentsError is a call whose arguments cannot be used. Its text is written
@@ -105,4 +111,5 @@ type ArgumentsError struct {
 	Truncated bool   // the arguments were cut off: half an instruction is never executed
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *ArgumentsError) Error() string { return "tools: arguments: " + e.Problem }

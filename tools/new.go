@@ -105,8 +105,10 @@ type typed[In, Out any] struct {
 	fn   func(context.Context, In) (Out, error)
 }
 
+// Spec describes the tool.
 func (t *typed[In, Out]) Spec() Spec { return t.spec }
 
+// Call does the work.
 func (t *typed[In, Out]) Call(ctx context.Context, c Call) (Result, error) {
 	in := new(In)
 	if err := t.args.decode(c.Args, in); err != nil {

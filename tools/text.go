@@ -41,6 +41,7 @@ type textIn struct {
 
 type textTool struct{ Tool }
 
+// Call does the work.
 func (t textTool) Call(ctx context.Context, c Call) (Result, error) {
 	if text, ok := plainText(bytes.TrimSpace(c.Args)); ok {
 		var err error

@@ -60,7 +60,10 @@ type function struct {
 	generate func(context.Context, *models.Request) (*models.Response, error)
 }
 
+// Info describes the model.
 func (f function) Info() models.Info { return f.info }
+
+// Generate asks the model.
 func (f function) Generate(ctx context.Context, r *models.Request) (*models.Response, error) {
 	return f.generate(ctx, r)
 }

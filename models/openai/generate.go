@@ -68,6 +68,7 @@ type sendError struct {
 	err  error
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *sendError) Error() string { return e.err.Error() }
 
 // post sends the request. Its error is a *sendError.

@@ -56,6 +56,7 @@ type ConfigError struct {
 	Fix   string // what is wrong and what to do about it
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *ConfigError) Error() string { return fmt.Sprintf("openai: %s: %s", e.Field, e.Fix) }
 
 // reserved are the fields that Extra must not set; the last two cap the output.

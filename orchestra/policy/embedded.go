@@ -135,5 +135,8 @@ func abs(x float32) float32 { return max(x, -x) }
 // broken is a policy that cannot be had.
 type broken struct{ err error }
 
+// Info describes the model.
 func (p broken) Info() Info                                       { return Info{Name: "embedded"} }
+
+// Decide asks the policy.
 func (p broken) Decide(context.Context, *State) (Decision, error) { return Decision{}, p.err }

@@ -25,6 +25,7 @@ type OutputError struct {
 	Err       error    // ErrMalformed
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *OutputError) Error() string {
 	s := e.Err.Error()
 	switch {
@@ -36,6 +37,7 @@ func (e *OutputError) Error() string {
 	return s + ": " + strconv.Quote(head(e.Output, 200))
 }
 
+// Unwrap gives the cause.
 func (e *OutputError) Unwrap() error { return e.Err }
 
 // TrainedError is a model or an option that Trained cannot work with.
@@ -44,6 +46,7 @@ type TrainedError struct {
 	Fix   string // what is wrong and what to do about it
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *TrainedError) Error() string {
 	if e.Model == "" {
 		return "policy: trained: " + e.Fix
@@ -137,6 +140,7 @@ type trained struct {
 	noThink     bool
 }
 
+// Info describes the model.
 func (t *trained) Info() Info {
 	return Info{
 		Name:     t.info.Name,

@@ -22,6 +22,7 @@ type Error struct {
 	Err  error
 }
 
+// Error says what happened, and what to do about it where that is known.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("search: %s: %v", e.Op, e.Err)
@@ -29,6 +30,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("search: %s %s: %v", e.Op, e.Path, e.Err)
 }
 
+// Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // fail wraps err, unless it is nil, for the caller.

@@ -26,7 +26,10 @@ type function struct {
 	call func(context.Context, tools.Call) (tools.Result, error)
 }
 
+// Spec describes the tool.
 func (f function) Spec() tools.Spec { return f.spec() }
+
+// Call does the work.
 func (f function) Call(ctx context.Context, c tools.Call) (tools.Result, error) {
 	return f.call(ctx, c)
 }
