@@ -35,7 +35,7 @@ func Metered(m Model) Model {
 type metered struct{ m Model }
 
 // Info describes the model.
-func (x *metered) Info() Info    { return x.m.Info() }
+func (x *metered) Info() Info { return x.m.Info() }
 
 // Unwrap gives the cause.
 func (x *metered) Unwrap() Model { return x.m }

@@ -43,10 +43,10 @@ type retry struct {
 }
 
 // Info describes the model.
-func (x *retry) Info() Info                    { return x.m.Info() }
+func (x *retry) Info() Info { return x.m.Info() }
 
 // Unwrap gives the cause.
-func (x *retry) Unwrap() Model                 { return x.m }
+func (x *retry) Unwrap() Model { return x.m }
 
 // Map applies f to the models within.
 func (x *retry) Map(f func(Model) Model) Model { return &retry{f(x.m), x.p} }

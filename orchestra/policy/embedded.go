@@ -136,7 +136,7 @@ func abs(x float32) float32 { return max(x, -x) }
 type broken struct{ err error }
 
 // Info describes the model.
-func (p broken) Info() Info                                       { return Info{Name: "embedded"} }
+func (p broken) Info() Info { return Info{Name: "embedded"} }
 
 // Decide asks the policy.
 func (p broken) Decide(context.Context, *State) (Decision, error) { return Decision{}, p.err }
