@@ -25,6 +25,9 @@ func TestWrappersConform(t *testing.T) {
 	t.Run("retry", func(t *testing.T) {
 		modeltest.Conform(t, func(*testing.T) models.Model { return models.Retry(leaf(), models.RetryPolicy{}) })
 	})
+	t.Run("fallback", func(t *testing.T) {
+		modeltest.Conform(t, func(*testing.T) models.Model { return models.Fallback(leaf(), leaf()) })
+	})
 	t.Run("metered", func(t *testing.T) {
 		modeltest.Conform(t, func(*testing.T) models.Model {
 			return withBudget{models.Metered(models.Retry(leaf(), models.RetryPolicy{}))}

@@ -19,16 +19,11 @@ const (
 // Estimate is what one call of m costs: Worst assumes a token per byte of input
 // (byte-level tokenizers never make more) unless m counts exactly, the dearest
 // rates and the whole output cap; Floor is the same with MinOutput tokens of
-// output; Mean takes four bytes a token and a quarter of the cap. Of Retry, Worst
-// is all attempts.
+// output; Mean takes four bytes a token and a quarter of the cap. Of Retry
+// and Fallback, Worst is all attempts.
 func Estimate(m Model, r *Request) cost.Estimate {
-	if x, ok := m.(*retry); ok {
-		e := Estimate(x.m, r)
-		one := e.Worst
-		for range x.p.Attempts - 1 { // each may be billed
-			e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens})
-		}
-		return e
+	if x, ok := m.(interface{ estimate(*Request) cost.Estimate }); ok {
+		return x.estimate(r)
 	}
 	info := m.Info()
 	input, _ := inputTokens(m, r)

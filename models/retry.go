@@ -53,20 +53,11 @@ func (x *retry) Map(f func(Model) Model) Model { return &retry{f(x.m), x.p} }
 
 // Generate asks the model.
 func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
-	q, streamed := *r, false
-	if r.OnDelta != nil {
-		q.OnDelta = func(d Delta) {
-			streamed = true
-			r.OnDelta(d)
-		}
-	}
+	q, restart := restarting(r)
 	var last, before error // of the newest attempt, and of the one before it
 	resp, err := backoff.RetryWithData(func() (*Response, error) {
-		if streamed {
-			r.OnDelta(Delta{Restart: true})
-			streamed = false
-		}
-		resp, err := x.m.Generate(ctx, &q)
+		restart()
+		resp, err := x.m.Generate(ctx, q)
 		last, before = err, last
 		var e *Error
 		if err != nil && (!errors.As(err, &e) || !e.Retryable || ctx.Err() != nil) {
@@ -82,6 +73,16 @@ func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
 		return nil, errors.Join(before, err) // what failed, and why it was not tried again
 	}
 	return resp, err
+}
+
+// estimate: each attempt may be billed.
+func (x *retry) estimate(r *Request) cost.Estimate {
+	e := Estimate(x.m, r)
+	one := e.Worst
+	for range x.p.Attempts - 1 {
+		e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens})
+	}
+	return e
 }
 
 // waits is exponential backoff that knows what the server asked for and when
