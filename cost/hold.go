@@ -17,6 +17,9 @@ type Hold struct {
 	fee     Amount // of rem, what own cannot spend
 	vague   bool   // it asked for AnyTokens: they are not charged unseen
 	own     *Meter
+	around  *Meter // the meter of the hold around this one, which lists the live ones
+	prev    *Hold
+	next    *Hold
 	charged Spend // by Settle
 	start   time.Time
 	done    bool
@@ -113,6 +116,7 @@ func (h *Hold) Resize(need Estimate) error {
 		h.add(old)
 		return err
 	}
+	n.unlink() // it becomes this one
 	h.name, h.id, h.fee, h.vague, h.priced = n.name, n.id, n.fee, n.vague, n.priced
 	h.granted, h.rem = n.granted, n.rem
 	left := h.m.left()
@@ -145,6 +149,8 @@ func (h *Hold) take(less Spend) {
 	}
 }
 
+var errUnderWay = errors.New("the call was still under way when the call around it ended")
+
 // Settle ends the hold with a charge: u at price p, or the whole hold if the
 // usage is unknown. What was not needed is given back. A failure that was billed
 // is settled with its error. The row is already in the ledgers.
@@ -152,16 +158,17 @@ func (h *Hold) take(less Spend) {
 // A usage that costs more than was held is charged in full and shows in Over:
 // the money is gone, whatever was agreed. Settling twice is ErrSettled.
 func (h *Hold) Settle(u Usage, p Price, failure error) (Row, error) {
-	took := time.Since(h.start)
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
+	return h.settle(u, p, failure)
+}
+
+func (h *Hold) settle(u Usage, p Price, failure error) (Row, error) {
 	if h.done {
 		return Row{}, ErrSettled
 	}
-	if h.orphan() {
-		return Row{}, ErrClosed
-	}
 	h.abandonOwn()
+	took := time.Since(h.start)
 	r := Row{ID: h.id, Scope: h.m.path, Name: h.name, Usage: u, Held: h.granted.USD, Start: h.start, Took: took}
 	if h.m.from != nil {
 		r.Call = h.m.from.id
@@ -215,7 +222,7 @@ func (h *Hold) charge(r Row) {
 func (h *Hold) Finish() {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	if !h.done && !h.orphan() {
+	if !h.done {
 		h.abandonOwn()
 		h.end(Spend{Calls: h.granted.Calls})
 	}
@@ -228,42 +235,45 @@ func (h *Hold) abandonOwn() {
 		return
 	}
 	h.own.closed = true
-	if lost := h.own.held; lost.USD > 0 || lost.Tokens > 0 {
-		h.own.held = Spend{}
-		lost.Calls = 0
-		if lost.Tokens >= AnyTokens {
-			lost.Tokens = 0 // a tool call within the call, which did not say
-		}
-		h.own.book(lost)
-		r := Row{ID: h.id, Scope: h.m.path, Call: h.id, Name: h.name, Usage: Usage{Input: lost.Tokens}, USD: lost.USD, Held: lost.USD,
-			Basis: Reserved, Start: h.start, Took: time.Since(h.start), Err: "calls were still under way when their tool call ended"}
-		for s := h.m; s != nil; s = s.parent {
-			if s.from == nil {
-				s.rows = append(s.rows, r)
+	for h.own.live != nil {
+		_, _ = h.own.live.settle(Usage{}, Price{}, errUnderWay)
+	}
+}
+
+// link keeps the hold with the hold around it, if there is one, until it ends.
+func (h *Hold) link() {
+	for s := h.m; s != nil; s = s.parent {
+		if s.from != nil {
+			if h.around, h.next = s, s.live; h.next != nil {
+				h.next.prev = h
 			}
+			s.live = h
+			return
 		}
 	}
 }
 
-// orphan reports whether a call around this one has ended. That one was charged
-// for this one, which ends without a trace.
-func (h *Hold) orphan() bool {
-	for s := h.m; s != nil; s = s.parent {
-		if s.from != nil && s.from.done {
-			h.done, h.rem = true, Spend{}
-			if h.own != nil {
-				h.own.closed = true
-			}
-			return true
-		}
+// unlink is the inverse of link.
+func (h *Hold) unlink() {
+	if h.around == nil {
+		return
 	}
-	return false
+	if h.prev != nil {
+		h.prev.next = h.next
+	} else {
+		h.around.live = h.next
+	}
+	if h.next != nil {
+		h.next.prev = h.prev
+	}
+	h.around, h.prev, h.next = nil, nil, nil
 }
 
 // end replaces what is held by what is spent, in every scope.
 func (h *Hold) end(spent Spend) {
 	h.take(Spend{USD: h.rem.USD, Tokens: h.rem.Tokens, Calls: h.granted.Calls})
 	h.done, h.rem = true, Spend{}
+	h.unlink()
 	h.m.book(spent)
 	for s := h.m; s != nil; s = s.parent {
 		if u := s.subs[h.name]; u != nil {
@@ -304,7 +314,7 @@ func (h *Hold) Release() {
 }
 
 func (h *Hold) release() {
-	if h.done || h.orphan() {
+	if h.done {
 		return
 	}
 	h.abandonOwn()

@@ -27,6 +27,7 @@ type Meter struct {
 
 	spent, held Spend
 	rows        Ledger
+	live        *Hold // of a hold's own meter: the calls under way below it
 	closed      bool
 }
 

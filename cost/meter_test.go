@@ -145,7 +145,7 @@ func TestHoldMeter(t *testing.T) {
 	if m.Spent().USD != micro(20) || m.Left().USD != micro(80) || m.Spent().Calls != 1 {
 		t.Fatalf("spent %+v, left %v", m.Spent(), m.Left().USD)
 	}
-	if _, err := lost.Settle(used(7)); !errors.Is(err, cost.ErrClosed) || m.Spent().USD != micro(20) {
+	if _, err := lost.Settle(used(7)); !errors.Is(err, cost.ErrSettled) || m.Spent().USD != micro(20) {
 		t.Errorf("a late call was charged twice: %v, %v", err, m.Spent().USD)
 	}
 	if m.Ledger().Total().USD != m.Spent().USD {
@@ -330,6 +330,24 @@ func TestHoldsEndInAnyOrder(t *testing.T) {
 		}
 		h.Release()
 		mustReserve(t, m, est("b", 1, 1))
+	})
+	t.Run("a limit by name gets its money back, and counts what was lost", func(t *testing.T) {
+		m := meter(t, cost.Budget{USD: cost.Max(micro(100)), PerName: map[string]cost.Sub{"model": {USD: cost.Max(micro(50))}}})
+		tool := mustReserve(t, m, est("tool", 40, 40))
+		run, err := tool.Meter().Child("nested", cost.Budget{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		deep := mustReserve(t, run, est("tool", 30, 30))
+		lost := mustReserve(t, deep.Meter(), est("model", 20, 20))
+		tool.Finish()
+		if h := mustReserve(t, m, est("model", 1, 90)); h.Granted().USD != micro(30) || m.Spent().USD != micro(30) {
+			t.Errorf("granted %v, spent %v", h.Granted().USD, m.Spent().USD)
+		}
+		lost.Release()
+		if rows := m.Ledger(); len(rows) != 2 || rows[0].Name != "model" || rows[0].USD != micro(20) || rows[1].Name != "tool" || rows[1].USD != micro(10) {
+			t.Errorf("%+v", rows)
+		}
 	})
 	t.Run("the fee is not the meter's", func(t *testing.T) {
 		m := meter(t, cost.Budget{USD: cost.Max(micro(100))})

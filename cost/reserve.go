@@ -165,5 +165,6 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 	h := &Hold{m: m, name: e.Name, id: e.ID, fee: e.Fee, vague: e.Worst.Tokens >= AnyTokens, priced: e.Priced, start: time.Now()}
 	h.add(Spend{USD: need.USD, Tokens: need.Tokens, Calls: need.Calls})
 	h.count(+1)
+	h.link()
 	return h, nil
 }

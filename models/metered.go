@@ -103,9 +103,14 @@ func fit(q *Request, info Info, input int64, e cost.Estimate, granted cost.Spend
 	most, least := e.Worst.Tokens-input, e.Floor.Tokens-input
 	wall = max(info.Latency, MaxWall)
 	if granted.USD < e.Worst.USD {
-		wall = p.WallFor(granted.USD, input, least, wall, 1)
-		most = min(most, p.OutputFor(granted.USD, input, most, wall, 1))
-		most = max(most, least)
+		// Where both are priced, output has half of what the Floor leaves, and time
+		// the rest.
+		output := granted.USD
+		if !p.Second.IsZero() || !p.GPUHour.IsZero() {
+			output = e.Floor.USD + (granted.USD-e.Floor.USD)/2
+		}
+		most = max(least, min(most, p.OutputFor(output, input, most, max(info.Latency, time.Second), 1)))
+		wall = p.WallFor(granted.USD, input, most, wall, 1)
 	}
 	if granted.Tokens < e.Worst.Tokens {
 		most = min(most, granted.Tokens-input)

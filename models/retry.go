@@ -75,11 +75,14 @@ func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
 	return resp, err
 }
 
+// mostBilled attempts are reserved for; further ones find what is left.
+const mostBilled = 8
+
 // estimate: each attempt may be billed.
 func (x *retry) estimate(r *Request) cost.Estimate {
 	e := Estimate(x.m, r)
 	one := e.Worst
-	for range x.p.Attempts - 1 {
+	for range min(x.p.Attempts, mostBilled) - 1 {
 		e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens})
 	}
 	return e

@@ -272,6 +272,7 @@ func (r *run) classify(j *job) *tools.Error {
 	case j.panicked != nil:
 		r.o.log.Error("orchestra: a tool panicked", "run", r.state.Run, "tool", e.Tool, "panic", j.panicked, "stack", j.stack)
 		e.Kind, e.Err = tools.Panicked, fmt.Errorf("it panicked: %s", brief(fmt.Sprint(j.panicked)))
+	case errors.Is(j.err, ErrNoAnswer): // of a run within: its kinds are its own
 	case errors.As(j.err, &args):
 		e.Kind = tools.BadArguments
 	case errors.As(j.err, &inner):

@@ -67,8 +67,12 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 func (r *run) finishWithBest() {
 	best, confidence := "", -1.0
 	for _, a := range r.state.Work.Attempts() {
-		if a.Confidence >= confidence && strings.TrimSpace(a.Text) != "" {
-			best, confidence = a.ID, a.Confidence
+		c := a.Confidence
+		if c == 0 && !a.Truncated {
+			c = policy.Unstated
+		}
+		if c >= confidence && strings.TrimSpace(a.Text) != "" {
+			best, confidence = a.ID, c
 		}
 	}
 	if best != "" {
@@ -79,6 +83,9 @@ func (r *run) finishWithBest() {
 // blow ends a run whose consumer panicked: nobody waits for its tools, so their
 // holds are charged in full. The panic goes on to the consumer.
 func (r *run) blow() *Result {
+	if _, over := r.traj.events[len(r.traj.events)-1].(Stopped); over {
+		return r.traj.Result() // it had ended already
+	}
 	for _, j := range r.running {
 		j.given = true
 		_, _ = j.hold.Settle(cost.Usage{}, cost.Price{}, errors.New("the consumer of the events panicked"))

@@ -13,6 +13,7 @@ import (
 	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/orchestra"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
+	"github.com/toolorchestra/toolorchestra-go/prefs"
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
@@ -130,13 +131,18 @@ func TestLimitsByModel(t *testing.T) {
 
 // A consumer that panics gets its panic back, and no money stays held.
 func TestConsumerPanics(t *testing.T) {
-	slow := fnTool{tools.Spec{Name: "slow", MaxSpend: cost.Dollars(0.01), Effects: tools.Parallel}, func(ctx context.Context, _ tools.Call) (tools.Result, error) {
-		<-ctx.Done()
-		return tools.Result{}, ctx.Err()
+	inner := models.Metered(expert("inner", "x", cost.Tokens(1, 1)))
+	slow := fnTool{tools.Spec{Name: "slow", MaxSpend: cost.Dollars(0.01), Fee: cost.Dollars(0.001), Effects: tools.Parallel}, func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+		for range 3 {
+			if _, err := inner.Generate(ctx, &models.Request{Prompt: "x"}); err != nil {
+				return tools.Result{}, err
+			}
+		}
+		return tools.Result{Text: "ok"}, nil
 	}}
 	o := newOrchestra(t, orchestra.WithPolicy(script(calls(policy.Call{Tool: "slow"}, policy.Call{Tool: "slow"}))), orchestra.WithTools(slow),
 		orchestra.WithExperts(expert("mini", "x", cost.Tokens(1, 10))))
-	for _, at := range []string{"started", "decided", "called"} {
+	for _, at := range []string{"started", "decided", "called", "returned", "charged"} {
 		tenant, err := cost.NewMeter("tenant", cost.Budget{USD: cost.USD(1)})
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +158,9 @@ func TestConsumerPanics(t *testing.T) {
 				_, started := e.(orchestra.Started)
 				_, decided := e.(orchestra.Decided)
 				_, called := e.(orchestra.Called)
-				if started && at == "started" || decided && at == "decided" || called && at == "called" {
+				_, returned := e.(orchestra.Returned)
+				_, charged := e.(orchestra.Charged)
+				if started && at == "started" || decided && at == "decided" || called && at == "called" || returned && at == "returned" || charged && at == "charged" {
 					if res, err := s.Result(); res == nil || err == nil {
 						t.Errorf("inside the loop: %v, %v", res, err)
 					}
@@ -161,12 +169,61 @@ func TestConsumerPanics(t *testing.T) {
 			}
 		}()
 		res, err := s.Result()
-		if res == nil || err == nil || res.Ledger.Total().USD != tenant.Spent().USD {
+		if at == "called" && tenant.Spent().USD != 0 {
+			t.Errorf("a call that had not begun cost %v", tenant.Spent().USD)
+		}
+		if res == nil || err == nil || res.Ledger.Total().USD != tenant.Spent().USD || res.Spent.USD != tenant.Spent().USD || res.Run == "" || res.Stop != orchestra.Canceled {
 			t.Errorf("%s: %+v, %v", at, res, err)
 		}
 		if held := cost.Dollars(1) - tenant.Spent().USD - tenant.Left().USD; held != 0 {
 			t.Errorf("%s: %v stay held", at, held)
 		}
+	}
+}
+
+// A consumer that panics at the very end keeps the answer.
+func TestConsumerPanicsAtTheEnd(t *testing.T) {
+	o := newOrchestra(t, orchestra.WithExperts(expert("mini", "<answer>42</answer>", cost.Tokens(1, 10))))
+	s := o.Stream(context.Background(), orchestra.Task{Prompt: "x"})
+	func() {
+		defer func() { _ = recover() }()
+		for e := range s.Events() {
+			if _, ok := e.(orchestra.Stopped); ok {
+				panic("mine")
+			}
+		}
+	}()
+	if res, err := s.Result(); err != nil || res.Answer != "42" {
+		t.Errorf("%q, %v", res.Answer, err)
+	}
+}
+
+// A whole answer is preferred to one that was cut off, and a cut one is marked.
+func TestCutAnswers(t *testing.T) {
+	cut := echoFunc{models.Info{Name: "cut", Price: cost.Tokens(1, 1)}, func(context.Context, *models.Request) (*models.Response, error) {
+		return &models.Response{Text: "<answer>cut off te", Finish: models.FinishLength, Usage: cost.Usage{Known: true}}, nil
+	}}
+	both := script(call("answer", `{"model":"answer-1"}`), call("answer", `{"model":"answer-2"}`))
+	o := newOrchestra(t, orchestra.WithPolicy(both), orchestra.WithExperts(expert("mini", "<answer>whole</answer>", cost.Tokens(1, 10)), cut))
+	res, err := o.Run(context.Background(), orchestra.Task{Prompt: "x", Budget: cost.Budget{Turns: 2}})
+	if err != nil || res.Answer != "whole" || res.Truncated {
+		t.Errorf("%q %v, %v", res.Answer, res.Truncated, err)
+	}
+	o = newOrchestra(t, orchestra.WithExperts(cut))
+	if res, err := o.Run(context.Background(), orchestra.Task{Prompt: "x"}); err != nil || res.Answer != "cut off te" || !res.Truncated || !res.Trajectory.Result().Truncated {
+		t.Errorf("%q %v, %v", res.Answer, res.Truncated, err)
+	}
+}
+
+// An expert in reserve can be limited and forbidden by its own name.
+func TestNamesWithinFallback(t *testing.T) {
+	o := newOrchestra(t, orchestra.WithExperts(models.Fallback(expert("a", "x", cost.Tokens(1, 1)), expert("b", "x", cost.Tokens(1, 1)))))
+	if _, err := o.Run(context.Background(), orchestra.Task{Prompt: "x", Budget: cost.Budget{PerName: map[string]cost.Sub{"b": {Calls: 1}}}}); err != nil {
+		t.Error(err)
+	}
+	var invalid *orchestra.InvalidError
+	if _, err := o.Run(context.Background(), orchestra.Task{Prompt: "x", Prefer: prefs.Vector{Never: []string{"b"}}}); !errors.As(err, &invalid) || invalid.Field != "Task.Prefer.Never" {
+		t.Error(err)
 	}
 }
 

@@ -83,8 +83,8 @@ func (r *run) execute(jobs []*job) (fatal error) {
 				j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: errors.New("the run was ending before it began")}
 				continue
 			}
-			r.running = append(r.running, j)
 			r.begin(j, done)
+			r.running = append(r.running, j)
 		}
 		if len(r.running) == 0 {
 			return fatal
@@ -253,7 +253,7 @@ func (r *run) finished(j *job) (fatal error) {
 			r.idle++
 		}
 		o.Err = r.classify(j)
-		if tools.IsFatal(j.err) {
+		if tools.IsFatal(j.err) && !errors.Is(j.err, ErrNoAnswer) { // a run within stops itself
 			fatal = j.err
 		}
 		if j.writer != nil && len(j.call.Args) > 0 {

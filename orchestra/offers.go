@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,12 +34,17 @@ func newTool(t tools.Tool, s tools.Spec) tool {
 	x := tool{Tool: t, spec: s, names: append([]string{s.Name}, s.Sources...)}
 	for _, c := range s.Choices {
 		args, _ := json.Marshal(map[string]string{"model": c.Alias}) // strings always marshal
-		x.choices = append(x.choices, choice{Choice: c, names: append([]string{s.Name, c.Info.Name}, s.Sources...), args: args})
+		x.choices = append(x.choices, choice{Choice: c, names: slices.Concat([]string{s.Name, c.Info.Name}, c.Names, s.Sources), args: args})
 	}
 	var schema struct {
-		Required []string `json:"required"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		AnyOf      json.RawMessage            `json:"anyOf"`
+		OneOf      json.RawMessage            `json:"oneOf"`
+		AllOf      json.RawMessage            `json:"allOf"`
+		Ref        string                     `json:"$ref"`
 	}
-	x.plain = len(s.Schema) == 0 || json.Unmarshal(s.Schema, &schema) == nil && len(schema.Required) == 0
+	x.plain = len(s.Schema) == 0 || json.Unmarshal(s.Schema, &schema) == nil &&
+		len(schema.Properties)+len(schema.AnyOf)+len(schema.OneOf)+len(schema.AllOf)+len(schema.Ref) == 0
 	return x
 }
 
@@ -64,8 +70,10 @@ type unit struct {
 	choice   *choice
 	writer   *writer
 	offer    policy.Offer
-	why      policy.Why // it is masked, until the workspace changes
-	now      policy.Why // it is masked this turn
+	why      policy.Why    // it is masked, until the workspace changes
+	now      policy.Why    // it is masked this turn
+	own      cost.Estimate // of the expert's call alone; without a name if there is none
+	money    bool          // it is masked for want of money, tokens or calls
 	fails    int
 	forever  policy.Why // it is masked for the whole run
 	proposed bool       // the arguments come from Propose
@@ -180,6 +188,14 @@ func (r *run) refresh(u *unit) {
 		}
 	}
 	u.offer.Estimate = r.estimate(u.tool, u.offer.Args, u.writer)
+	switch {
+	case u.writer != nil:
+		u.own = models.Estimate(u.writer.model, r.writing(u.tool, ""))
+		u.own.Name = u.writer.info.Name
+	case u.choice != nil:
+		u.own = u.offer.Estimate
+		u.own.Name, u.own.Fee, u.own.Floor.USD = u.choice.Info.Name, 0, u.own.Floor.USD-u.own.Fee
+	}
 }
 
 // next takes the next of the proposed arguments. What is not JSON is no
@@ -222,16 +238,13 @@ func (r *run) mask(u *unit) policy.Why {
 	case u.offer.Args != nil && r.repeated(u.tool, u.offer.Args):
 		return policy.Repeated
 	case u.offer.Latency > 0 && r.state.Left.Time > 0 && u.offer.Latency > r.state.Left.Time:
-		return policy.Unaffordable
+		return policy.TooSlow
 	}
 	err := r.meter.Check(u.offer.Estimate, r.freed(u.tool))
-	for _, info := range []*models.Info{u.chosen(), u.writes()} {
-		if info != nil && err == nil { // a limit may be on the expert's name
-			own := u.offer.Estimate
-			own.Name = info.Name
-			err = r.meter.Check(own, r.freed(u.tool))
-		}
+	if err == nil {
+		err = r.limited(u)
 	}
+	u.money = errors.Is(err, cost.ErrExceeded)
 	switch {
 	case err == nil:
 		return ""
@@ -242,20 +255,16 @@ func (r *run) mask(u *unit) policy.Why {
 	}
 }
 
-// chosen is the expert that does the work, writes the one that writes the
-// arguments; nil if there is none.
-func (u *unit) chosen() *models.Info {
-	if u.choice == nil {
+// limited says whether a limit by name leaves no room for the unit's expert.
+func (r *run) limited(u *unit) error {
+	if u.own.Name == "" {
 		return nil
 	}
-	return &u.choice.Info
-}
-
-func (u *unit) writes() *models.Info {
-	if u.writer == nil {
-		return nil
+	var exceeded *cost.ExceededError
+	if err := r.meter.Check(u.own, r.freed(u.tool)); errors.As(err, &exceeded) && exceeded.Sub {
+		return err
 	}
-	return &u.writer.info
+	return nil
 }
 
 // priceless reports whether nothing can answer because of money.
@@ -263,7 +272,7 @@ func (r *run) priceless() bool {
 	money := false
 	for i := range r.units {
 		if u := &r.units[i]; u.answers() {
-			money = money || u.now == policy.Unaffordable
+			money = money || u.now == policy.Unaffordable && u.money
 			if u.now == "" {
 				return false
 			}

@@ -253,6 +253,9 @@ func (o *Orchestrator) register(all []tools.Tool) error {
 				return &InvalidError{Field: fmt.Sprintf("the price of %q", c.Info.Name), Err: err}
 			}
 			name(c.Info.Name)
+			for _, n := range c.Names {
+				name(n)
+			}
 		}
 	}
 	return nil

@@ -23,6 +23,9 @@ func (r *run) prepare() error {
 	if err := r.canAnswer(); err != nil {
 		return err
 	}
+	if err := r.canPay(); err != nil {
+		return err
+	}
 	s.Left = r.meter.Left()
 	e := r.wayToAnswer(true)
 	hold, err := r.meter.Reserve(e)
@@ -78,6 +81,22 @@ func (r *run) canAnswer() error {
 	return &InvalidError{Field: "New", Fix: "nothing here can give an answer: add models with WithExperts, or a tool whose effects include tools.Answers"}
 }
 
+// canPay checks that limits by name leave an expert that can answer.
+func (r *run) canPay() error {
+	if r.o.info.Writes {
+		return nil
+	}
+	var limit error
+	for i := range r.units {
+		if u := &r.units[i]; u.answers() && u.forever == "" {
+			if limit = r.limited(u); limit == nil {
+				return nil
+			}
+		}
+	}
+	return &InvalidError{Field: "Budget.PerName", Fix: "it leaves no expert that can answer", Err: limit}
+}
+
 func (u *unit) answers() bool { return u.tool.spec.Effects&tools.Answers != 0 }
 
 // wayToAnswer is what the cheapest allowed way to make an attempt takes: its
@@ -110,7 +129,7 @@ func (r *run) cheapest() *unit {
 	var best *unit
 	for i := range r.units {
 		u := &r.units[i]
-		if !u.answers() || u.forever != "" || u.fails >= brokenAfter {
+		if !u.answers() || u.forever != "" || u.fails >= brokenAfter || r.limited(u) != nil {
 			continue
 		}
 		if !u.offer.Estimate.Priced && u.why == "" && !r.task.Budget.AllowUnpriced {

@@ -68,14 +68,15 @@ const maxFailures = 100
 func (o *Orchestrator) run(ctx context.Context, t *Task, yield func(Event) bool, s *Stream) (*Result, error) {
 	r, err := o.newRun(ctx, t, yield)
 	defer r.close()
-	if err != nil {
-		return r.end(Failed, err)
-	}
 	defer func() {
 		if r.blown {
 			s.res = r.blow()
 		}
 	}()
+	r.emit(Started{Schema: Schema, Run: r.state.Run, Policy: o.info.Name, Task: r.task, Tools: o.specs, At: r.start})
+	if err != nil {
+		return r.end(Failed, err)
+	}
 	stop, err := r.loop()
 	if stop == Stuck && errors.Is(err, cost.ErrExceeded) {
 		stop = OutOfBudget
@@ -116,7 +117,6 @@ func (o *Orchestrator) newRun(ctx context.Context, t *Task, yield func(Event) bo
 	st := &r.state
 	st.Run, st.Seed, st.Turns = id, seed(id), make([]policy.Turn, 0, 8)
 	st.Prompt, st.Messages, st.Prefer, st.Tools, st.Limit = task.Prompt, task.Messages, task.Prefer, o.specs, meter.Left()
-	r.emit(Started{Schema: Schema, Run: id, Policy: o.info.Name, Task: task, Tools: o.specs, At: r.start})
 	if yield != nil {
 		st.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: st.Turn, Delta: d}) }
 	}
@@ -151,6 +151,11 @@ func (r *run) emit(e Event) {
 	if _, transient := e.(Delta); !transient {
 		r.traj.events = append(r.traj.events, e)
 	}
+	r.tell(e)
+}
+
+// tell yields an event.
+func (r *run) tell(e Event) {
 	if r.yield == nil {
 		return
 	}
@@ -235,11 +240,11 @@ func (r *run) loop() (Stop, error) {
 // lastFailure is why the newest call failed, or nil.
 func (r *run) lastFailure() error {
 	for i := len(r.state.Turns) - 1; i >= 0; i-- {
-		done := r.state.Turns[i].Done
-		for j := len(done) - 1; j >= 0; j-- {
-			if done[j].Err != nil {
-				return done[j].Err
+		if done := r.state.Turns[i].Done; len(done) > 0 { // the newest turn with calls
+			if err := done[len(done)-1].Err; err != nil {
+				return err
 			}
+			return nil
 		}
 	}
 	return nil
@@ -354,7 +359,12 @@ func (r *run) decided(t policy.Turn, err error) {
 
 // charged emits the ledger's new rows.
 func (r *run) charged() {
-	for _, row := range r.meter.Drain() {
-		r.emit(Charged{row})
+	rows := r.meter.Drain()
+	n := len(r.traj.events)
+	for i := range rows { // recorded before the consumer can interfere
+		r.traj.events = append(r.traj.events, Charged{rows[i]})
+	}
+	for _, e := range r.traj.events[n:] {
+		r.tell(e)
 	}
 }

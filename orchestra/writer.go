@@ -12,13 +12,13 @@ import (
 // writing asks an expert for the arguments of a tool. complaint says what was
 // wrong with those that it wrote before.
 func (r *run) writing(t *tool, complaint string) *models.Request {
-	return writingRequest(r.task.Prompt, &t.spec, r.state.Work, complaint)
+	return writingRequest(r.call("", t, nil), &t.spec, complaint)
 }
 
-func writingRequest(prompt string, s *tools.Spec, w tools.Workspace, complaint string) *models.Request {
+func writingRequest(c tools.Call, s *tools.Spec, complaint string) *models.Request {
 	system := "Write the arguments for one call of a tool that helps with the task. Reply with one JSON object that matches the schema, and nothing else."
-	user := fmt.Sprintf("Task: %s\n\nTool: %s: %s\nSchema: %s", prompt, s.Name, s.Description, s.Schema)
-	for i, d := range w.Documents() {
+	user := fmt.Sprintf("Task: %s\n\nTool: %s: %s\nSchema: %s", c.Prompt, s.Name, s.Description, s.Schema)
+	for i, d := range c.Work.Documents() {
 		if i == 5 {
 			break
 		}
@@ -27,8 +27,9 @@ func writingRequest(prompt string, s *tools.Spec, w tools.Workspace, complaint s
 	if complaint != "" {
 		user += "\n\nYour last arguments were refused: " + complaint
 	}
+	chat := append([]models.Message{{Role: models.System, Text: system}}, c.History...)
 	return &models.Request{
-		Messages:  []models.Message{{Role: models.System, Text: system}, {Role: models.User, Text: user}},
+		Messages:  append(chat, models.Message{Role: models.User, Text: user}),
 		MaxOutput: 1000, MinOutput: 100,
 	}
 }
@@ -39,7 +40,7 @@ func writingRequest(prompt string, s *tools.Spec, w tools.Workspace, complaint s
 func (j *job) written() (tools.Result, error) {
 	complaint := ""
 	for try := 1; ; try++ {
-		req := writingRequest(j.call.Prompt, &j.tool.spec, j.call.Work, complaint)
+		req := writingRequest(j.call, &j.tool.spec, complaint)
 		if j.writer.info.Schema {
 			req.Schema = j.tool.spec.Schema
 		}

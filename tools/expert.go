@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ func newExpertTool(name, description, alias, instructions string, experts []mode
 		a := alias + "-" + strconv.Itoa(i+1)
 		aliases = append(aliases, a)
 		t.experts = append(t.experts, models.Metered(m))
-		t.spec.Choices = append(t.spec.Choices, Choice{Alias: a, Info: info})
+		t.spec.Choices = append(t.spec.Choices, Choice{Alias: a, Info: info, Names: others(m)})
 	}
 	enum, err := json.Marshal(aliases)
 	if err != nil {
@@ -50,6 +51,23 @@ func newExpertTool(name, description, alias, instructions string, experts []mode
 		`,"description":"The expert that does it."}},"required":["model"],"additionalProperties":false}`)
 	t.spec.Estimate = t.estimate
 	return t, nil
+}
+
+// others names the models within a composite but the first.
+func others(m models.Model) (names []string) {
+	first := m.Info().Name
+	var walk func(models.Model) models.Model
+	walk = func(m models.Model) models.Model {
+		if c, ok := m.(models.Composite); ok {
+			return c.Map(walk)
+		}
+		if n := m.Info().Name; n != first && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+		return m
+	}
+	walk(m)
+	return names
 }
 
 // Spec describes the tool.
@@ -78,7 +96,11 @@ func (t *expertTool) expert(args json.RawMessage) (models.Model, error) {
 }
 
 // room is how many tokens of workspace the expert takes.
-func room(info models.Info) int {
+func room(info models.Info, c Call) int {
+	said := len(c.Prompt)
+	for _, m := range c.History {
+		said += len(m.Text)
+	}
 	if info.Context <= 0 {
 		return 24_000
 	}
@@ -86,7 +108,7 @@ func room(info models.Info) int {
 	if output <= 0 || output > info.Context/2 {
 		output = min(models.DefaultMaxOutput, info.Context/2)
 	}
-	return max(info.Context-output-1000, 500)
+	return max(info.Context-output-1000-said/bytesPerToken, 500)
 }
 
 // estimate ranges from a short workspace and a short answer to all of both.
@@ -95,7 +117,7 @@ func (t *expertTool) estimate(c Call) cost.Estimate {
 	if err != nil {
 		return cost.Estimate{Name: t.spec.Name, Priced: true}
 	}
-	all := room(m.Info())
+	all := room(m.Info(), c)
 	e := models.Estimate(m, request(t.instructions, c, all))
 	if docs, runs, tries := c.Work.Len(); docs+runs+tries > 0 && all > leastContext {
 		e.Floor = models.Estimate(m, request(t.instructions, c, leastContext)).Floor
@@ -110,7 +132,7 @@ func (t *expertTool) Call(ctx context.Context, c Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	tokens := room(m.Info())
+	tokens := room(m.Info(), c)
 	r := request(t.instructions, c, tokens)
 	for left := cost.FromContext(ctx).Left(); tokens > leastContext; tokens = max(tokens/2, leastContext) {
 		if e := models.Estimate(m, r); e.Floor.USD <= left.USD && e.Floor.Tokens <= left.Tokens {

@@ -42,6 +42,7 @@ type Spec struct {
 type Choice struct {
 	Alias string      `json:"alias"` // what policies see: "answer-1"
 	Info  models.Info `json:"info"`
+	Names []string    `json:"names,omitempty"` // of the other models that may be asked in its place: see models.Fallback
 }
 
 // Effects are promises that a tool makes, as a set of bits. The zero Effects

@@ -46,8 +46,8 @@ var featureNames = [numFeatures]string{
 
 type features [numFeatures]float32
 
-// unstated is the confidence of an attempt that states none.
-const unstated = 0.6
+// Unstated is the confidence that an attempt which states none is taken to have.
+const Unstated = 0.6
 
 // describeOffer fills in the features of an offer.
 func describeOffer(f *features, s *State, o *Offer, words map[string]bool) {
@@ -95,7 +95,7 @@ func describeFinish(f *features, s *State) (best tools.Attempt, ok bool) {
 	for _, a := range s.Work.Attempts() {
 		c := a.Confidence
 		if c == 0 {
-			c = unstated
+			c = Unstated
 		}
 		if c >= confidence { // the newest of equals
 			best, confidence, ok = a, c, true

@@ -84,6 +84,7 @@ const (
 	Repeated     Why = "repeated"     // the same call was made on the same workspace
 	NoArguments  Why = "no_arguments" // neither the policy, Propose nor an expert has any
 	Broken       Why = "broken"       // it failed too often
+	TooSlow      Why = "too_slow"     // it usually takes longer than what is left of the time
 	NoPrice      Why = "unpriced"     // and Budget.AllowUnpriced is not set
 )
 
