@@ -55,36 +55,40 @@ func (e *TrainedError) Error() string {
 }
 
 // TrainedOption varies what Trained makes.
-type TrainedOption func(*trained)
+type TrainedOption interface{ apply(*trained) }
+
+type trainedOption func(*trained)
+
+func (f trainedOption) apply(x *trained) { f(x) }
 
 // WithWording picks the prompt's wording. The default is FRAMES.
-func WithWording(w Wording) TrainedOption { return func(t *trained) { t.wording = w } }
+func WithWording(w Wording) TrainedOption { return trainedOption(func(t *trained) { t.wording = w }) }
 
 // WithSampling sets the temperature (default 1, as in training), and top-p and
 // top-k unless they are 0: then the server's defaults count.
 func WithSampling(temperature, topP float64, topK int) TrainedOption {
-	return func(t *trained) { t.temperature, t.topP, t.topK = temperature, topP, topK }
+	return trainedOption(func(t *trained) { t.temperature, t.topP, t.topK = temperature, topP, topK })
 }
 
 // WithMaxOutput caps a decision's output, thinking included, in tokens. The
 // default is 12,000 as in the released evaluation or the model's own cap if
 // that is lower, and 8,000 of a model that states none.
-func WithMaxOutput(tokens int) TrainedOption { return func(t *trained) { t.maxOutput = tokens } }
+func WithMaxOutput(tokens int) TrainedOption { return trainedOption(func(t *trained) { t.maxOutput = tokens }) }
 
 // WithTokens asks the model for token ids and log probabilities, for training
 // rows (Decision.Sample).
-func WithTokens() TrainedOption { return func(t *trained) { t.tokens = true } }
+func WithTokens() TrainedOption { return trainedOption(func(t *trained) { t.tokens = true }) }
 
 // WithAllCalls makes all calls of an output, not only the first valid one.
-func WithAllCalls() TrainedOption { return func(t *trained) { t.all = true } }
+func WithAllCalls() TrainedOption { return trainedOption(func(t *trained) { t.all = true }) }
 
 // WithFreeText takes an output without a call as the answer. The trained
 // policy never writes one itself, but other Qwen3 models do.
-func WithFreeText() TrainedOption { return func(t *trained) { t.free = true } }
+func WithFreeText() TrainedOption { return trainedOption(func(t *trained) { t.free = true }) }
 
 // WithoutThinking asks for calls without reasoning: faster by an order of
 // magnitude, and no better than a fixed rule in the measurements that exist.
-func WithoutThinking() TrainedOption { return func(t *trained) { t.noThink = true } }
+func WithoutThinking() TrainedOption { return trainedOption(func(t *trained) { t.noThink = true }) }
 
 // Trained is the policy of the paper: Orchestrator-8B, or another Qwen3 model,
 // in the dialect that it was trained in. Each turn is one fresh prompt of the
@@ -103,7 +107,7 @@ func Trained(m models.Model, opts ...TrainedOption) (Policy, error) {
 	t := &trained{info: m.Info(), model: models.Metered(m), temperature: 1}
 	for _, o := range opts {
 		if o != nil {
-			o(t)
+			o.apply(t)
 		}
 	}
 	bad := func(fix string) (Policy, error) { return nil, &TrainedError{Model: t.info.Name, Fix: fix} }

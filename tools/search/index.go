@@ -29,11 +29,15 @@ type Index struct {
 var _ tools.Retriever = (*Index)(nil)
 
 // Option configures an Index.
-type Option func(*Index)
+type Option interface{ apply(*Index) }
+
+type option func(*Index)
+
+func (f option) apply(x *Index) { f(x) }
 
 // WithName sets the name that preferences and documents carry. The default is
 // "local_search".
-func WithName(name string) Option { return func(x *Index) { x.name = name } }
+func WithName(name string) Option { return option(func(x *Index) { x.name = name }) }
 
 // The file is marked as ours. The version changes whenever the tables change or
 // text is cut into terms in another way.
@@ -55,7 +59,7 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab('terms', 'row');`
 func Open(path string, opts ...Option) (*Index, error) {
 	x := &Index{path: path, name: "local_search", write: make(chan struct{}, 1)}
 	for _, o := range opts {
-		o(x)
+		o.apply(x)
 	}
 	dsn := "file::memory:?"
 	conns := 1 // each connection to :memory: is a database of its own

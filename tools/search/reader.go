@@ -12,14 +12,18 @@ import (
 )
 
 // ReaderOption configures Reader.
-type ReaderOption func(*reader)
+type ReaderOption interface{ apply(*reader) }
+
+type readerOption func(*reader)
+
+func (f readerOption) apply(x *reader) { f(x) }
 
 // WithReaderName sets the name of the tool. The default is "extract".
-func WithReaderName(name string) ReaderOption { return func(r *reader) { r.name = name } }
+func WithReaderName(name string) ReaderOption { return readerOption(func(r *reader) { r.name = name }) }
 
 // WithMinConfidence sets the confidence, 0 to 1, below which the reader says that
 // the documents do not answer. The default is 0.5.
-func WithMinConfidence(c float64) ReaderOption { return func(r *reader) { r.least = c } }
+func WithMinConfidence(c float64) ReaderOption { return readerOption(func(r *reader) { r.least = c }) }
 
 const (
 	readBytes   = 256 << 10 // of a document's text
@@ -47,7 +51,7 @@ type reader struct {
 func Reader(opts ...ReaderOption) tools.Tool {
 	r := &reader{name: "extract", least: 0.5}
 	for _, o := range opts {
-		o(r)
+		o.apply(r)
 	}
 	return r
 }
