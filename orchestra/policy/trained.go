@@ -73,7 +73,9 @@ func WithSampling(temperature, topP float64, topK int) TrainedOption {
 // WithMaxOutput caps a decision's output, thinking included, in tokens. The
 // default is 12,000 as in the released evaluation or the model's own cap if
 // that is lower, and 8,000 of a model that states none.
-func WithMaxOutput(tokens int) TrainedOption { return trainedOption(func(t *trained) { t.maxOutput = tokens }) }
+func WithMaxOutput(tokens int) TrainedOption {
+	return trainedOption(func(t *trained) { t.maxOutput = tokens })
+}
 
 // WithTokens asks the model for token ids and log probabilities, for training
 // rows (Decision.Sample).
