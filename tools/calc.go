@@ -29,7 +29,7 @@ func Calculator() Tool { return calculator{} }
 type calculator struct{}
 
 const calculatorSchema = `{"type":"object","properties":{"expression":{"type":"string",` +
-	`"description":"For example 3*(4+5)/7, 2^64-1, sqrt(2), 17.5% * 2340, 20!, round(22/7, 2), or 8 * disk.SectorSize if a document gives its value."}},` +
+	`"description":"For example 3*(4+5)/7, 2^64-1, sqrt(2), 8% * 1250, 20!, round(22/7, 2), or 8 * disk.SectorSize if a document gives its value."}},` +
 	`"required":["expression"],"additionalProperties":false}`
 
 // Spec describes the tool.

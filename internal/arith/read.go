@@ -30,7 +30,7 @@ const maxQuestion = 2000
 //	prefix   := square root of | half of | twice | factorial of | fourth root of | log base 2 of | …
 //	list     := (sum | product | average | difference | greatest common divisor | …) of x, x and x
 //	verb     := multiply x by x | add x to x | subtract x from x | increase x by x | raise x to the power of x | …
-//	number   := 2,340 | 1.5 million | two hundred and five | a dozen | two thirds (before of)
+//	number   := 1,250 | 1.5 million | two hundred and five | a dozen | two thirds (before of)
 //	name     := pkg.Name | CamelCase | ALL_CAPS
 //
 // Symbols may stand for words. "Of" needs a share before it (15 percent of, 2/3
