@@ -63,6 +63,10 @@ func (l *Limit) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// Amount is the limit as a number; ok false: there is none, or it is the default,
+// and the Amount is MaxAmount or DefaultUSD.
+func (l Limit) Amount() (a Amount, ok bool) { return l.amount(DefaultUSD), l.kind == 1 }
+
 // amount is the limit as a number, MaxAmount for none.
 func (l Limit) amount(byDefault Amount) Amount {
 	switch l.kind {

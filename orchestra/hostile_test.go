@@ -290,6 +290,28 @@ func TestNestedRuns(t *testing.T) {
 	}
 }
 
+// An orchestrator as a tool of another: one budget, one ledger.
+func TestOrchestratorAsTool(t *testing.T) {
+	inner := newOrchestra(t, orchestra.WithExperts(expert("mini", "<answer>42</answer>", cost.Tokens(1, 10))), orchestra.WithBudget(cost.Budget{USD: cost.USD(0.02)}))
+	tool, err := inner.Tool("research", "Finds things out.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer := newOrchestra(t, orchestra.WithTools(tool))
+	res, err := outer.Run(context.Background(), orchestra.Task{Prompt: "x"})
+	if err != nil || res.Answer != "42" || len(res.Ledger) != 1 || res.Ledger[0].Name != "mini" || res.Spent.USD != res.Ledger[0].USD {
+		t.Errorf("%q, %+v, %v", res.Answer, res.Ledger, err)
+	}
+	res, err = outer.Run(context.Background(), orchestra.Task{Prompt: "x", Budget: cost.Budget{USD: cost.USD(1e-6)}})
+	if err == nil || !errors.Is(err, cost.ErrExceeded) || res.Spent.USD != 0 {
+		t.Errorf("%v, %v", res.Spent.USD, err)
+	}
+	var spec *tools.SpecError
+	if _, err := inner.Tool("two words", ""); !errors.As(err, &spec) {
+		t.Error(err)
+	}
+}
+
 // Documents, errors and texts of any size still make a trajectory that can be
 // read.
 func TestTrajectoryStaysReadable(t *testing.T) {
