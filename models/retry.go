@@ -98,6 +98,7 @@ type waits struct {
 	last *error
 }
 
+// NextBackOff is the wait before the next attempt, or backoff.Stop.
 func (w *waits) NextBackOff() time.Duration {
 	w.n++
 	wait := min(w.ExponentialBackOff.NextBackOff(), w.p.MaxWait)
@@ -112,6 +113,7 @@ func (w *waits) NextBackOff() time.Duration {
 	return wait
 }
 
+// Reset begins anew.
 func (w *waits) Reset() {
 	w.n = 0
 	w.ExponentialBackOff.Reset()

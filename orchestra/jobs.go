@@ -108,8 +108,8 @@ func (r *run) channel(n int) chan *job {
 	return r.done
 }
 
-// begin starts a job in a goroutine of its own, so that a tool that ignores its
-// context can be given up.
+// begin hands a job to a worker goroutine, so that a tool that ignores its context
+// can be given up.
 func (r *run) begin(j *job, done chan<- *job) {
 	j.start = time.Now()
 	j.ctx = cost.NewContext(r.ctx, j.hold.Meter())

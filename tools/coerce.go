@@ -325,6 +325,7 @@ func (n *node) listed(text []byte) bool {
 	return slices.Contains(n.enum, string(text))
 }
 
+// String names the kind for models.
 func (k kind) String() string {
 	return [...]string{"anything", "an object", "an object", "an array", "a string", "an integer", "a number", "true or false"}[k]
 }

@@ -74,7 +74,7 @@ func checkStream(p *probe, m models.Model) {
 	r := plain()
 	r.OnDelta = s.add
 	resp := p.ask(m, r)
-	s.close()
+	s.Close()
 	if resp != nil {
 		p.response(resp)
 		if got := s.text.String(); got != resp.Text {
@@ -84,7 +84,7 @@ func checkStream(p *probe, m models.Model) {
 			p.Errorf("the deltas reason %q, the response %q", got, resp.Reasoning)
 		}
 	}
-	p.lateDeltas(s)
+	s.Late(&p.Problems, "Generate")
 }
 
 // rich is a request with as much in it as the model takes. Its slices have
@@ -143,8 +143,8 @@ func checkRequest(p *probe, m models.Model) {
 			p.Errorf("Generate changed Request.OnDelta")
 		}
 	}
-	s.close()
-	p.lateDeltas(s)
+	s.Close()
+	s.Late(&p.Problems, "Generate")
 }
 
 func checkInvalid(p *probe, m models.Model) {
@@ -191,7 +191,7 @@ func checkConcurrent(p *probe, m models.Model) {
 				r.OnDelta = s.add
 			}
 			resp := p.ask(m, r)
-			s.close()
+			s.Close()
 			if again := m.Info(); !reflect.DeepEqual(info, again) {
 				p.Errorf("Info changed beside calls, from %+v to %+v", info, again)
 			}
@@ -229,7 +229,7 @@ func checkDuring(p *probe, m models.Model) {
 	r := plain()
 	r.OnDelta = reference.add
 	p.ask(m, r)
-	reference.close()
+	reference.Close()
 
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -244,7 +244,7 @@ func checkDuring(p *probe, m models.Model) {
 	back := make(chan outcome, 1)
 	go func() {
 		o := generate(ctx, m, r)
-		s.close()
+		s.Close()
 		back <- o
 	}()
 	var o outcome
@@ -275,7 +275,7 @@ func checkDuring(p *probe, m models.Model) {
 		}
 		p.Errorf("a call that was cancelled in its first delta returned %q and no error", text)
 	}
-	p.lateDeltas(s)
+	s.Late(&p.Problems, "Generate")
 }
 
 // said reports whether there was text or reasoning.

@@ -16,7 +16,6 @@ import (
 
 const (
 	patience = time.Minute            // for an answer
-	settle   = 50 * time.Millisecond  // to catch deltas that come too late
 	midway   = 5 * time.Millisecond   // until a deadline strikes
 	callers  = 8                      // at the same time
 	question = "What is 6 times 7?"   // asked in every check
@@ -151,19 +150,18 @@ func (p *probe) cancelled(ctx context.Context, o outcome) {
 
 // recorder gathers deltas.
 type recorder struct {
+	conform.Gate
 	mu              sync.Mutex
 	text, reasoning strings.Builder
-	deltas, late    int
-	closed          bool
+	deltas          int
 }
 
 func (s *recorder) add(d models.Delta) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		s.late++
+	if !s.Pass() {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.deltas++
 	if d.Restart {
 		s.text.Reset()
@@ -171,21 +169,4 @@ func (s *recorder) add(d models.Delta) {
 	}
 	s.text.WriteString(d.Text)
 	s.reasoning.WriteString(d.Reasoning)
-}
-
-// close is called once Generate has returned; no delta may come after it.
-func (s *recorder) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-}
-
-// lateDeltas waits a moment and reports deltas that came after close.
-func (p *probe) lateDeltas(s *recorder) {
-	time.Sleep(settle)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.late > 0 {
-		p.Errorf("OnDelta was called after Generate had returned (%d times)", s.late)
-	}
 }

@@ -55,6 +55,7 @@ type functionIn struct {
 // lenient is a string for which numbers are taken as well, and all else as empty.
 type lenient string
 
+// UnmarshalJSON takes what there is.
 func (l *lenient) UnmarshalJSON(b []byte) error {
 	*l = lenient(scalar(b))
 	return nil

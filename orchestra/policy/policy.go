@@ -19,7 +19,8 @@ type Policy interface {
 	// Info describes the policy. It does no I/O.
 	Info() Info
 	// Decide picks calls, or finishes. The context carries the run's meter: models
-	// that the policy asks are metered (models.Metered). The error of a model that
+	// that the policy asks are metered (models.Metered). It must obey ctx: unlike a
+	// tool, a policy is not given up. The error of a model that
 	// answered uselessly is ErrMalformed; the loop asks again a few times.
 	Decide(ctx context.Context, s *State) (Decision, error)
 }

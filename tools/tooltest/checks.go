@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolorchestra/toolorchestra-go/internal/conform"
+	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
@@ -45,12 +46,12 @@ func checkSpec(p *probe) {
 
 func checkCall(p *probe) {
 	for _, args := range p.args {
-		s := &recorder{}
+		s := &conform.Gate{}
 		c := p.with(args)
-		c.OnDelta = s.add
+		c.OnDelta = func(models.Delta) { s.Pass() }
 		p.estimate(c)
 		o := p.call(context.Background(), c)
-		s.close()
+		s.Close()
 		if o.err != nil {
 			p.Errorf("the call with %s failed: %w", short(args), o.err)
 		} else {
@@ -59,7 +60,7 @@ func checkCall(p *probe) {
 				p.Errorf("the tool promises tools.Answers, but the result for %s has no attempt with a text", short(args))
 			}
 		}
-		p.lateDeltas(s)
+		s.Late(&p.Problems, "Call")
 	}
 }
 
@@ -193,13 +194,13 @@ func checkDuring(p *probe) {
 // stops expects a call to return soon after ctx is done, with whatever: a quick
 // tool may have its result by then.
 func (p *probe) stops(ctx context.Context) {
-	s := &recorder{}
+	s := &conform.Gate{}
 	back := make(chan outcome, 1)
 	go func() {
 		c := p.with(p.args[0])
-		c.OnDelta = s.add
+		c.OnDelta = func(models.Delta) { s.Pass() }
 		o := p.call(ctx, c)
-		s.close()
+		s.Close()
 		back <- o
 	}()
 	var o outcome
@@ -214,7 +215,7 @@ func (p *probe) stops(ctx context.Context) {
 	if conform.IsPanic(o.err) {
 		p.Errorf("%w", o.err)
 	}
-	p.lateDeltas(s)
+	s.Late(&p.Problems, "Call")
 }
 
 // checkProposals makes the calls that the tool proposes, at the start of a run

@@ -5,21 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/internal/conform"
-	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
 
 const (
-	patience = time.Minute           // for a result
-	settle   = 50 * time.Millisecond // to catch deltas that come too late
-	midway   = 5 * time.Millisecond  // until a call is cancelled
-	callers  = 8                     // at the same time
+	patience = time.Minute          // for a result
+	midway   = 5 * time.Millisecond // until a call is cancelled
+	callers  = 8                    // at the same time
 	task     = "What is the capital of the country that won the football world cup of 1998?"
 )
 
@@ -136,36 +133,4 @@ func (p *probe) with(args json.RawMessage) tools.Call {
 		args = append(make(json.RawMessage, 0, len(args)+8), args...)
 	}
 	return tools.Call{ID: "call-1", Tool: p.spec.Name, Args: args, Prompt: task}
-}
-
-// recorder counts deltas that come after the call.
-type recorder struct {
-	mu     sync.Mutex
-	closed bool
-	late   int
-}
-
-func (s *recorder) add(models.Delta) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		s.late++
-	}
-}
-
-// close is called once Call has returned; no delta may come after it.
-func (s *recorder) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-}
-
-// lateDeltas waits a moment and reports deltas that came after close.
-func (p *probe) lateDeltas(s *recorder) {
-	time.Sleep(settle)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.late > 0 {
-		p.Errorf("OnDelta was called after Call had returned (%d times)", s.late)
-	}
 }
