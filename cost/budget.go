@@ -166,6 +166,50 @@ func (b Budget) Or(other Budget) Budget {
 	return b
 }
 
+// Plus adds more to b: where one of them is not bounded, the sum is not. Zero
+// fields add nothing.
+func (b Budget) Plus(more Budget) Budget {
+	b.USD = b.USD.plus(more.USD, DefaultUSD)
+	b.Time, b.Turns, b.Calls = plus(b.Time, more.Time), plus(b.Turns, more.Turns), plus(b.Calls, more.Calls)
+	b.Failures, b.Tokens = plus(b.Failures, more.Failures), plus(b.Tokens, more.Tokens)
+	if len(b.PerName) > 0 { // names without a limit stay without
+		b.PerName = maps.Clone(b.PerName)
+		for name, s := range b.PerName {
+			m := more.PerName[name]
+			if !s.USD.IsZero() {
+				s.USD = s.USD.plus(m.USD, MaxAmount)
+			}
+			s.Calls = plus(s.Calls, m.Calls)
+			b.PerName[name] = s
+		}
+	}
+	b.AllowUnpriced = b.AllowUnpriced || more.AllowUnpriced
+	return b
+}
+
+func (l Limit) plus(more Limit, byDefault Amount) Limit {
+	switch {
+	case more.IsZero() || l.kind == 2:
+		return l
+	case more.kind == 2:
+		return more
+	}
+	return Max(add(l.amount(byDefault), more.max))
+}
+
+// plus adds bounds; 0 is none that was stated, and Unlimited stays.
+func plus[T int | int64 | time.Duration](a, b T) T {
+	switch {
+	case b == 0:
+		return a
+	case a < 0 || b < 0:
+		return Unlimited
+	case a == 0:
+		return 0
+	}
+	return add(a, b)
+}
+
 // WithDefaults fills b's zero fields with a run's defaults.
 func (b Budget) WithDefaults() Budget {
 	return b.Or(Budget{USD: Max(DefaultUSD), Time: DefaultTime, Turns: DefaultTurns, Calls: DefaultCalls, Failures: DefaultFailures})

@@ -23,15 +23,31 @@ func (r *run) act(calls []policy.Call) ([]policy.Outcome, error) {
 		return nil, nil
 	}
 	done := make([]policy.Outcome, len(calls))
-	jobs := r.jobs[:0]
 	for i := range calls {
+		done[i].Call = calls[i]
+		done[i].ID = r.identify(calls, i)
+	}
+	fatal := r.carryOut(calls, done, nil)
+	return done, fatal
+}
+
+// carryOut makes those of a decision's calls whose outcome is not known yet.
+func (r *run) carryOut(calls []policy.Call, done []policy.Outcome, known []bool) error {
+	jobs := r.jobs[:0]
+	waiting := len(r.pending)
+	for i := range calls {
+		if known != nil && known[i] {
+			continue
+		}
 		o := &done[i]
-		o.Call = calls[i]
-		o.ID = r.identify(calls, i)
 		j, err := r.admissible(calls, i)
 		if err != nil {
 			o.Err = err
 			err.Tool, err.CallID = o.Call.Tool, o.ID
+			continue
+		}
+		if why := j.tool.spec.Effects & (tools.NeedsApproval | tools.ClientSide); why&^tools.NeedsApproval != 0 || why != 0 && !r.approved[o.ID] {
+			r.pending = append(r.pending, Pending{ID: o.ID, Call: o.Call, Why: why})
 			continue
 		}
 		j.out = o
@@ -45,14 +61,25 @@ func (r *run) act(calls []policy.Call) ([]policy.Outcome, error) {
 			r.free = append(r.free, j)
 		}
 	}
-	r.charged()
 	for i := range done {
+		if known != nil && known[i] || r.waits(done[i].ID) {
+			continue
+		}
 		r.emit(Returned{done[i]})
 		if done[i].Err == nil {
 			r.state.Work = r.state.Work.With(done[i].Result)
 		}
 	}
-	return done, fatal
+	r.charged()
+	for _, p := range r.pending[waiting:] {
+		r.emit(Waiting{p})
+	}
+	return fatal
+}
+
+// waits reports whether a call waits for a reply.
+func (r *run) waits(id string) bool {
+	return slices.ContainsFunc(r.pending, func(p Pending) bool { return p.ID == id })
 }
 
 // identify gives each call of a run an id of its own.

@@ -13,7 +13,7 @@ import (
 
 // finish resolves what the policy wants to end with.
 func (r *run) finish(f policy.Finish) error {
-	text, sources, truncated := strings.TrimSpace(f.Text), []string(nil), false
+	text, sources, truncated := strings.TrimSpace(f.Text), []string(nil), f.Truncated
 	if text == "" {
 		a, ok := r.state.Work.Attempt(f.Attempt)
 		if f.Attempt == "" {
@@ -39,7 +39,7 @@ func (r *run) finish(f policy.Finish) error {
 // end settles the run. Without an answer it makes one last attempt where that
 // is possible, and takes the best attempt that there is.
 func (r *run) end(stop Stop, err error) (*Result, error) {
-	if r.traj.answer == "" {
+	if r.traj.answer == "" && stop != Paused {
 		if stop == OutOfBudget || stop == OutOfTurns || stop == Stuck || stop == Failed && !tools.IsFatal(err) {
 			r.lastAttempt(stop)
 		}
@@ -48,7 +48,7 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 	r.reserve.Release()
 	r.charged()
 	spent := r.meter.Close()
-	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
+	spent.Turns, spent.Time = r.state.Turn, r.active()
 	e := Stopped{Stop: stop, Answer: r.traj.answer, Truncated: r.traj.truncated, Sources: r.traj.sources, Spent: spent}
 	if r.traj.answer == "" {
 		err = &RunError{Stop: stop, Err: err}
@@ -60,8 +60,15 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 	if r.traj.answer != "" {
 		err = nil
 	}
-	return &Result{Run: r.state.Run, Answer: e.Answer, Truncated: r.traj.truncated, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
+	var pending []Pending
+	if stop == Paused {
+		pending = r.pending
+	}
+	return &Result{Run: r.state.Run, Pending: pending, Answer: e.Answer, Truncated: r.traj.truncated, Sources: e.Sources, Stop: stop, Spent: spent, Ledger: r.traj.Ledger(), Trajectory: r.traj}, err
 }
+
+// active is how long the run has been active, in all its parts.
+func (r *run) active() time.Duration { return r.before + time.Since(r.start) }
 
 // finishWithBest takes the most confident attempt, the newest among equals.
 func (r *run) finishWithBest() {
@@ -98,7 +105,7 @@ func (r *run) blow() *Result {
 	r.reserve.Release()
 	r.charged()
 	spent := r.meter.Close()
-	spent.Turns, spent.Time = r.state.Turn, time.Since(r.start)
+	spent.Turns, spent.Time = r.state.Turn, r.active()
 	r.emit(Stopped{Stop: Canceled, Spent: spent, Err: "the consumer of the events panicked"})
 	return r.traj.Result()
 }

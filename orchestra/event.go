@@ -35,8 +35,26 @@ type Decided struct {
 	Masked   []policy.Masked `json:"masked,omitempty"`
 	Left     cost.Spend      `json:"left"` // as the policy saw it
 	Err      string          `json:"err,omitempty"`
+	USD      cost.Amount     `json:"usd"` // what the decision cost
 	Start    time.Time       `json:"start"`
 	Took     time.Duration   `json:"took"` // of the decision; nanoseconds in JSON
+}
+
+// Deciding says that a policy that costs something is about to be asked.
+type Deciding struct {
+	Turn int        `json:"turn"`
+	Held cost.Spend `json:"held"`
+}
+
+// Waiting says that a call is not made: somebody has to agree (see
+// tools.NeedsApproval), or to make it (tools.ClientSide). The run goes on with
+// its turn's other calls, then pauses.
+type Waiting struct{ Pending }
+
+// Resumed begins the next part of a run.
+type Resumed struct {
+	At      time.Time `json:"at"`
+	Replies []Reply   `json:"replies,omitempty"`
 }
 
 // Delta is a piece of text of a model that is generating, as it writes it, with
@@ -84,7 +102,10 @@ type Unknown struct {
 }
 
 func (Started) event() string   { return "started" }
+func (Deciding) event() string  { return "deciding" }
 func (Decided) event() string   { return "decided" }
+func (Waiting) event() string   { return "waiting" }
+func (Resumed) event() string   { return "resumed" }
 func (Delta) event() string     { return "delta" }
 func (Called) event() string    { return "called" }
 func (Returned) event() string  { return "returned" }

@@ -83,8 +83,9 @@ func (r *run) execute(jobs []*job) (fatal error) {
 				j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: errors.New("the run was ending before it began")}
 				continue
 			}
-			r.begin(j, done)
-			r.running = append(r.running, j)
+			if r.begin(j, done) {
+				r.running = append(r.running, j)
+			}
 		}
 		if len(r.running) == 0 {
 			return fatal
@@ -109,8 +110,9 @@ func (r *run) channel(n int) chan *job {
 }
 
 // begin hands a job to a worker goroutine, so that a tool that ignores its context
-// can be given up.
-func (r *run) begin(j *job, done chan<- *job) {
+// can be given up. It reports false if the call could not be recorded before it
+// was made.
+func (r *run) begin(j *job, done chan<- *job) bool {
 	j.start = time.Now()
 	j.ctx = cost.NewContext(r.ctx, j.hold.Meter())
 	if d := j.tool.spec.Timeout; d > 0 {
@@ -137,6 +139,14 @@ func (r *run) begin(j *job, done chan<- *job) {
 	}
 	j.call.ID = j.out.ID
 	r.emit(Called{ID: j.out.ID, Call: j.out.Call, Held: j.hold.Granted()})
+	if r.broken != nil {
+		if j.cancel != nil {
+			j.cancel()
+		}
+		j.hold.Release()
+		j.out.Err = &tools.Error{Tool: j.tool.spec.Name, CallID: j.out.ID, Kind: tools.Refused, Err: r.broken}
+		return false
+	}
 	j.done = done
 	if r.work == nil {
 		r.work = make(chan *job, maxParallel)
@@ -147,6 +157,7 @@ func (r *run) begin(j *job, done chan<- *job) {
 		go worker(r.work)
 	}
 	r.work <- j // there is room: as many as work at once
+	return true
 }
 
 // worker does jobs until the run ends. One goroutine for all calls of a run

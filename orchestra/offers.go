@@ -138,7 +138,7 @@ func (r *run) offer() {
 	}
 	r.setAside(true)
 	s.Left, s.Spent = r.meter.Left(), r.meter.Spent()
-	s.Spent.Turns, s.Spent.Time = s.Turn-1, time.Since(r.start)
+	s.Spent.Turns, s.Spent.Time = s.Turn-1, r.active()
 	if b := r.task.Budget; b.Turns > 0 {
 		s.Left.Turns = b.Turns - s.Turn + 1
 	}

@@ -27,6 +27,8 @@ type Orchestrator struct {
 	budget  cost.Budget
 	prefer  prefs.Vector
 	log     *slog.Logger
+
+	checkpoint Checkpoint
 }
 
 // Option configures New.
@@ -48,6 +50,8 @@ type config struct {
 	budget    cost.Budget
 	prefer    prefs.Vector
 	log       *slog.Logger
+
+	checkpoint Checkpoint
 }
 
 // WithPolicy sets the policy; the default is policy.Embedded.
@@ -134,7 +138,7 @@ func New(opts ...Option) (*Orchestrator, error) {
 			named[n] = true
 		}
 	}
-	o := &Orchestrator{policy: c.policy, budget: c.budget, prefer: c.prefer, log: c.log, writers: newWriters(c.experts)}
+	o := &Orchestrator{policy: c.policy, budget: c.budget, prefer: c.prefer, log: c.log, writers: newWriters(c.experts), checkpoint: c.checkpoint}
 	switch {
 	case !c.policySet:
 		o.policy = policy.Embedded()

@@ -26,6 +26,10 @@ func (r *run) prepare() error {
 	if err := r.canPay(); err != nil {
 		return err
 	}
+	if _, _, attempts := s.Work.Len(); attempts > 0 { // of a run that was resumed
+		r.ready = true
+		return nil
+	}
 	s.Left = r.meter.Left()
 	e := r.wayToAnswer(true)
 	hold, err := r.meter.Reserve(e)

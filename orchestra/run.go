@@ -47,6 +47,11 @@ type run struct {
 	idle     int       // workers without a job
 	done     chan *job // from the workers
 
+	before   time.Duration   // that the run was active, before it was resumed
+	approved map[string]bool // calls that somebody agreed to, by id
+	pending  []Pending       // calls that wait for a reply
+	broken   error           // why events are not kept any more
+
 	// What short runs need, without allocations of its own.
 	space struct {
 		jobs, free [2]*job
@@ -118,10 +123,13 @@ func (o *Orchestrator) newRun(ctx context.Context, t *Task, yield func(Event) bo
 	st.Run, st.Seed, st.Turns = id, seed(id), make([]policy.Turn, 0, 8)
 	st.Prompt, st.Messages, st.Prefer, st.Tools, st.Limit = task.Prompt, task.Messages, task.Prefer, o.specs, meter.Left()
 	if yield != nil {
-		st.OnDelta = func(d models.Delta) { r.emit(Delta{Turn: st.Turn, Delta: d}) }
+		st.OnDelta = r.onDelta
 	}
 	return r, err
 }
+
+// onDelta passes on what the policy's model writes.
+func (r *run) onDelta(d models.Delta) { r.emit(Delta{Turn: r.state.Turn, Delta: d}) }
 
 // close ends what belongs to the run.
 func (r *run) close() {
@@ -150,6 +158,7 @@ func seed(id string) uint64 {
 func (r *run) emit(e Event) {
 	if _, transient := e.(Delta); !transient {
 		r.traj.events = append(r.traj.events, e)
+		r.keep(e)
 	}
 	r.tell(e)
 }
@@ -177,13 +186,17 @@ func (r *run) tell(e Event) {
 
 // loop takes turns until something ends the run.
 func (r *run) loop() (Stop, error) {
-	b := r.task.Budget
 	if err := r.prepare(); err != nil {
 		if errors.Is(err, cost.ErrExceeded) {
 			return OutOfBudget, err
 		}
 		return Failed, err
 	}
+	return r.turns()
+}
+
+func (r *run) turns() (Stop, error) {
+	b := r.task.Budget
 	for {
 		if stop, err := r.over(); stop != "" {
 			return stop, err
@@ -192,13 +205,16 @@ func (r *run) loop() (Stop, error) {
 			return OutOfTurns, nil
 		}
 		r.state.Turn++
-		d, start, err := r.decide()
+		d, usd, start, err := r.decide()
 		turn := policy.Turn{N: r.state.Turn, Decision: d, Start: start, Took: time.Since(start)}
-		r.decided(turn, err)
+		r.decided(turn, usd, err)
 		if err != nil {
 			stop := r.refused(err)
 			switch stop {
 			case "":
+				if errors.Is(err, policy.ErrMalformed) { // the policy may want to know
+					r.state.Turns = append(r.state.Turns, turn)
+				}
 				continue
 			case Canceled, OutOfTime:
 				_, err = r.over() // whatever the policy made of it
@@ -210,31 +226,43 @@ func (r *run) loop() (Stop, error) {
 		}
 		var fatal error
 		turn.Done, fatal = r.act(d.Calls)
-		r.state.Turns = append(r.state.Turns, turn)
-		if fatal != nil {
-			return Failed, fatal
-		}
-		if d.Finish != nil {
-			if err = r.finish(*d.Finish); err == nil {
-				return Answered, nil
-			}
-			r.emit(Noted{Text: "the policy wanted to finish", Err: err.Error()})
-		}
-		if worked(turn.Done) {
-			r.failures = 0
-			continue
-		}
-		if r.failures++; b.Failures > 0 && r.failures >= b.Failures {
-			switch {
-			case err != nil:
-			case len(turn.Done) == 0:
-				err = fmt.Errorf("%w: a decision without calls and without an end", policy.ErrMalformed)
-			default:
-				err = r.lastFailure()
-			}
-			return Stuck, err
+		if stop, err := r.concluded(turn, fatal); stop != "" {
+			return stop, err
 		}
 	}
+}
+
+// concluded books a turn whose calls are over, and says whether it was the last.
+func (r *run) concluded(turn policy.Turn, fatal error) (Stop, error) {
+	if len(r.pending) > 0 && fatal == nil && r.broken == nil {
+		return Paused, ErrPaused
+	}
+	r.state.Turns = append(r.state.Turns, turn)
+	if fatal != nil {
+		return Failed, fatal
+	}
+	var err error
+	if f := turn.Decision.Finish; f != nil {
+		if err = r.finish(*f); err == nil {
+			return Answered, nil
+		}
+		r.emit(Noted{Text: "the policy wanted to finish", Err: err.Error()})
+	}
+	if worked(turn.Done) {
+		r.failures = 0
+		return "", nil
+	}
+	if r.failures++; r.task.Budget.Failures > 0 && r.failures >= r.task.Budget.Failures {
+		switch {
+		case err != nil:
+		case len(turn.Done) == 0:
+			err = fmt.Errorf("%w: a decision without calls and without an end", policy.ErrMalformed)
+		default:
+			err = r.lastFailure()
+		}
+		return Stuck, err
+	}
+	return "", nil
 }
 
 // lastFailure is why the newest call failed, or nil.
@@ -261,6 +289,9 @@ func worked(done []policy.Outcome) bool {
 
 // over says whether the run's time or the caller's patience is over.
 func (r *run) over() (Stop, error) {
+	if r.broken != nil {
+		return Failed, r.broken
+	}
 	if r.ctx.Err() == nil {
 		return "", nil
 	}
@@ -297,26 +328,33 @@ func (r *run) refused(err error) Stop {
 }
 
 // decide asks the policy, with its cost held.
-func (r *run) decide() (d policy.Decision, start time.Time, err error) {
+func (r *run) decide() (d policy.Decision, usd cost.Amount, start time.Time, err error) {
 	start = time.Now()
 	r.offer()
 	ctx := r.metered
 	if r.o.info.Estimate != nil {
 		e, err := r.policyEstimate()
 		if err != nil {
-			return d, start, err
+			return d, 0, start, err
 		}
 		e.Name = policyName
 		e.Floor.Calls, e.Worst.Calls = 0, 0 // calls are tool calls
 		r.setAside(false)                   // what was kept for this very call is free for it
 		hold, err := r.meter.Reserve(e)
 		if err != nil {
-			return d, start, err
+			return d, 0, start, err
 		}
 		defer func() {
 			hold.Finish()
+			usd = hold.Spent().USD
 			r.setAside(true)
 		}()
+		if held := hold.Granted(); held.USD > 0 {
+			r.emit(Deciding{Turn: r.state.Turn, Held: held})
+			if r.broken != nil {
+				return d, 0, start, r.broken
+			}
+		}
 		ctx = cost.NewContext(r.ctx, hold.Meter())
 	}
 	defer r.caught("the policy", func() {
@@ -329,7 +367,7 @@ func (r *run) decide() (d policy.Decision, start time.Time, err error) {
 	if err == nil && r.ctx.Err() != nil {
 		err = context.Cause(r.ctx)
 	}
-	return d, start, err
+	return d, 0, start, err
 }
 
 // storable replaces log probabilities that JSON cannot hold.
@@ -348,8 +386,8 @@ func storable(s *models.Sample) *models.Sample {
 	return &c
 }
 
-func (r *run) decided(t policy.Turn, err error) {
-	e := Decided{Turn: t.N, Decision: t.Decision, Offers: r.state.Offers, Masked: r.state.Masked, Left: r.state.Left, Start: t.Start, Took: t.Took}
+func (r *run) decided(t policy.Turn, usd cost.Amount, err error) {
+	e := Decided{Turn: t.N, Decision: t.Decision, Offers: r.state.Offers, Masked: r.state.Masked, Left: r.state.Left, USD: usd, Start: t.Start, Took: t.Took}
 	if err != nil {
 		e.Err = err.Error()
 	}
@@ -362,7 +400,9 @@ func (r *run) charged() {
 	rows := r.meter.Drain()
 	n := len(r.traj.events)
 	for i := range rows { // recorded before the consumer can interfere
-		r.traj.events = append(r.traj.events, Charged{rows[i]})
+		c := Charged{rows[i]}
+		r.traj.events = append(r.traj.events, c)
+		r.keep(c)
 	}
 	for _, e := range r.traj.events[n:] {
 		r.tell(e)

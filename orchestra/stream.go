@@ -14,6 +14,10 @@ type Stream struct {
 	res  *Result
 	err  error
 	used bool
+
+	past    *Trajectory // of Resume
+	replies []Reply
+	resumed bool
 }
 
 // Events runs the task and yields what happens, as it happens, in the calling
@@ -23,9 +27,16 @@ func (s *Stream) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if !s.used {
 			s.used = true
-			s.res, s.err = s.o.run(s.ctx, &s.task, yield, s)
+			s.res, s.err = s.play(yield)
 		}
 	}
+}
+
+func (s *Stream) play(yield func(Event) bool) (*Result, error) {
+	if s.resumed {
+		return s.o.resume(s, yield)
+	}
+	return s.o.run(s.ctx, &s.task, yield, s)
 }
 
 // Result runs the task to its end if Events has not, and returns what it came
@@ -34,7 +45,7 @@ func (s *Stream) Events() iter.Seq[Event] {
 func (s *Stream) Result() (*Result, error) {
 	if !s.used {
 		s.used = true
-		s.res, s.err = s.o.run(s.ctx, &s.task, nil, s)
+		s.res, s.err = s.play(nil)
 	}
 	if s.res == nil { // asked from within the loop over Events
 		s.res = &Result{Trajectory: &Trajectory{}}

@@ -19,7 +19,7 @@ const MaxPrompt = 1 << 20
 type Task struct {
 	ID       string            `json:"id,omitempty"` // names the run and seeds its draws; "" = random
 	Prompt   string            `json:"prompt"`
-	Messages []models.Message  `json:"messages,omitempty"` // the conversation before the prompt: experts see it, and policies that read it (neither Embedded nor Trained does)
+	Messages []models.Message  `json:"messages,omitempty"` // the conversation before the prompt: experts see it, and policies that read it (Conversation does, Embedded and Trained do not)
 	Budget   cost.Budget       `json:"budget,omitzero"`    // zero fields: those of WithBudget, then the defaults
 	Prefer   prefs.Vector      `json:"prefer,omitzero"`    // zero: those of WithPreferences, then the default
 	Meta     map[string]string `json:"meta,omitempty"`     // kept in the trajectory
@@ -62,6 +62,7 @@ type Result struct {
 	Stop       Stop        // why the run ended
 	Spent      cost.Spend  // as counted when calls were settled
 	Ledger     cost.Ledger // every charge; its Total().USD is Spent.USD
+	Pending    []Pending   // calls that wait for a reply; only with Paused
 	Trajectory *Trajectory // all that happened
 }
 
@@ -71,6 +72,7 @@ type Stop string
 // Reasons to end.
 const (
 	Answered    Stop = "answered"
+	Paused      Stop = "paused"   // calls wait for replies: see Result.Pending and Resume
 	OutOfBudget Stop = "budget"   // money, tokens or calls
 	OutOfTurns  Stop = "turns"    // Budget.Turns
 	OutOfTime   Stop = "time"     // Budget.Time
@@ -83,6 +85,12 @@ var (
 	// ErrNoAnswer is what every error of Run is: there is no answer. The cause is
 	// wrapped beside it.
 	ErrNoAnswer = errors.New("orchestra: no answer")
+	// ErrPaused means that calls wait for replies, which Resume takes.
+	ErrPaused = errors.New("orchestra: paused: calls wait for replies")
+	// ErrMismatch means that a trajectory belongs to other tools or experts.
+	ErrMismatch = errors.New("orchestra: the trajectory belongs to other tools or experts")
+	// ErrOver means that a run has ended, so that it cannot be resumed.
+	ErrOver = errors.New("orchestra: the run is over")
 	// ErrSchema means that a file is no trajectory of this major version.
 	ErrSchema = errors.New("orchestra: unknown trajectory schema")
 )

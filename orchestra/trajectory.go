@@ -31,17 +31,26 @@ type Trajectory struct {
 // Events yields the events.
 func (t *Trajectory) Events() iter.Seq[Event] { return slices.Values(t.events) }
 
-// Task is the task, with the defaults that the run filled in.
+// Task is the task, with the defaults that the run filled in and the budget that
+// was added later.
 func (t *Trajectory) Task() Task {
+	var task Task
 	for _, e := range t.events {
-		if s, ok := e.(Started); ok {
-			return s.Task
+		switch e := e.(type) {
+		case Started:
+			task = e.Task
+		case Resumed:
+			for _, p := range e.Replies {
+				if p.kind == addBudget {
+					task.Budget = task.Budget.Plus(p.budget)
+				}
+			}
 		}
 	}
-	return Task{}
+	return task
 }
 
-// Turns lists the decisions and what became of their calls.
+// Turns lists the decisions and what became of their calls, as they returned.
 func (t *Trajectory) Turns() []policy.Turn {
 	var turns []policy.Turn
 	for _, e := range t.events {
@@ -85,11 +94,35 @@ func (t *Trajectory) Result() *Result {
 		if s, ok := e.(Started); ok {
 			r.Run = s.Run
 		}
-		if s, ok := e.(Stopped); ok {
-			r.Stop, r.Answer, r.Truncated, r.Sources, r.Spent = s.Stop, s.Answer, s.Truncated, s.Sources, s.Spent
+		switch e := e.(type) {
+		case Resumed:
+			r.Stop = ""
+		case Stopped:
+			r.Stop, r.Answer, r.Truncated, r.Sources, r.Spent = e.Stop, e.Answer, e.Truncated, e.Sources, e.Spent
 		}
 	}
+	if r.Stop == Paused {
+		r.Pending = t.pending()
+	}
 	return r
+}
+
+// pending are the calls that wait for a reply.
+func (t *Trajectory) pending() (ps []Pending) {
+	for _, e := range t.events {
+		id := ""
+		switch e := e.(type) {
+		case Waiting:
+			ps = slices.DeleteFunc(ps, func(p Pending) bool { return p.ID == e.ID })
+			ps = append(ps, e.Pending)
+		case Called:
+			id = e.ID
+		case Returned:
+			id = e.ID
+		}
+		ps = slices.DeleteFunc(ps, func(p Pending) bool { return p.ID == id })
+	}
+	return ps
 }
 
 // WriteTo writes one JSON object a line, each with its "event".
@@ -188,8 +221,14 @@ func unmarshalEvent(line []byte) (Event, error) {
 		return nil, errors.New(`it has no "event"`)
 	case "started":
 		return decode[Started](line)
+	case "deciding":
+		return decode[Deciding](line)
 	case "decided":
 		return decode[Decided](line)
+	case "waiting":
+		return decode[Waiting](line)
+	case "resumed":
+		return decode[Resumed](line)
 	case "called":
 		return decode[Called](line)
 	case "returned":

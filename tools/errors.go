@@ -17,6 +17,7 @@ const (
 	TimedOut     Kind = "timed_out"     // the tool's Timeout or the run's time was over
 	Panicked     Kind = "panicked"      // the stack went to the logger
 	Failed       Kind = "failed"        // the tool returned an error
+	Interrupted  Kind = "interrupted"   // the process ended during the call: it may have happened; its hold was charged in full
 	Abandoned    Kind = "abandoned"     // the tool ignored its cancelled context and still runs; its hold was charged in full
 )
 

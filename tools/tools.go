@@ -59,9 +59,15 @@ const (
 	// Answers marks tools whose results hold attempts (candidate answers), so
 	// that a run can end with what they return.
 	Answers
+	// NeedsApproval tools are called only after somebody agreed: the run pauses,
+	// and Resume takes the reply.
+	NeedsApproval
+	// ClientSide tools are run by the caller: the run pauses, and Resume takes
+	// their results. Their Call is never made.
+	ClientSide
 )
 
-var effectNames = [...]string{"read_only", "idempotent", "parallel", "answers"}
+var effectNames = [...]string{"read_only", "idempotent", "parallel", "answers", "needs_approval", "client_side"}
 
 // String lists the names of the effects, as in trajectories: "read_only,answers".
 func (e Effects) String() string {
