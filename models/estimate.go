@@ -20,10 +20,13 @@ const (
 // (byte-level tokenizers never make more) unless m counts exactly, the dearest
 // rates and the whole output cap; Floor is the same with MinOutput tokens of
 // output; Mean takes four bytes a token and a quarter of the cap. Of Retry
-// and Fallback, Worst is all attempts.
+// and Fallback, Worst is all attempts. An Estimator knows better.
 func Estimate(m Model, r *Request) cost.Estimate {
 	if x, ok := m.(interface{ estimate(*Request) cost.Estimate }); ok {
 		return x.estimate(r)
+	}
+	if x, ok := As[Estimator](m); ok {
+		return x.Estimate(r)
 	}
 	info := m.Info()
 	input, _ := inputTokens(m, r)

@@ -167,6 +167,12 @@ type Composite interface {
 	Map(f func(Model) Model) Model
 }
 
+// Estimator is a Model that says itself what a request may cost: one that asks
+// other models, metered, to answer it.
+type Estimator interface {
+	Estimate(r *Request) cost.Estimate
+}
+
 // Counter is a Model that counts tokens; find it with As.
 type Counter interface {
 	// CountTokens counts the tokens of r's input. Exact false: it is an estimate.
