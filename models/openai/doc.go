@@ -15,6 +15,8 @@
 // The package is tested against reply bodies written after the servers' public
 // documentation and bug reports. No paid API was called. Not verified against
 // the live services are in particular: OpenAI's strict schemas and its
-// max_completion_tokens, OpenRouter's reported cost (usage.cost, is_byok), and
-// the token ids of vLLM (return_token_ids, vLLM 0.10.2 and later).
+// max_completion_tokens, OpenRouter's reported cost (usage.cost, is_byok),
+// the token ids of vLLM (return_token_ids, vLLM 0.10.2 and later), and the fields
+// in which vLLM, SGLang, llama-server and trtllm-serve take the schema of a raw
+// completion (see Server).
 package openai

@@ -70,14 +70,17 @@ func (m *client) reported(p *reply, body []byte, a *answer) *models.Error {
 	e := &models.Error{Body: m.readable(body), Err: errReported}
 	code, _ := strconv.Atoi(c.code)
 	known := code >= 400 && code <= 599
+	misfit := m.misfit(c, code, a.r)
 	if known && !a.any {
 		e.Status = code
 	}
 	switch {
 	case c.overflow():
-		e.Err = models.ErrContextOverflow
+		e.Err = m.tooLong(c)
 	case c.quota():
 		e.Err = errQuota
+	case misfit != nil:
+		e.Err = misfit
 	default:
 		e.Retryable = known && retryable(code) || !known && c.kind != "invalid_request_error"
 	}
@@ -85,7 +88,7 @@ func (m *client) reported(p *reply, body []byte, a *answer) *models.Error {
 }
 
 // status is the error of a reply with another status than success.
-func (m *client) status(resp *http.Response) models.Error {
+func (m *client) status(resp *http.Response, r *models.Request) models.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what there is must do
 	h := resp.Header
 	e := models.Error{
@@ -100,7 +103,7 @@ func (m *client) status(resp *http.Response) models.Error {
 	case s < 400:
 		e.Err = fmt.Errorf("redirected to %q: set BaseURL to where that leads", h.Get("Location"))
 	case (s == 400 || s == 413 || s == 422 || s == 500) && c.overflow():
-		e.Retryable, e.Err = false, models.ErrContextOverflow
+		e.Retryable, e.Err = false, m.tooLong(c)
 	case s == 429 && c.quota():
 		e.Retryable, e.Err = false, errQuota
 	case s == 401 && m.key == "" && m.header.Get("Authorization") == "":
@@ -109,6 +112,10 @@ func (m *client) status(resp *http.Response) models.Error {
 		e.Err = errBadKey
 	case (s == 404 || s == 405) && (!c.structured || strings.Contains(c.message, "Invalid URL")):
 		e.Err = m.hint()
+	case s == 400 || s == 404 || s == 422 || s == 500 || s == 501:
+		if err := m.misfit(c, s, r); err != nil {
+			e.Retryable, e.Err = false, err
+		}
 	}
 	return e
 }
@@ -163,7 +170,9 @@ func (c complaint) overflow() bool {
 		return true
 	}
 	message := strings.ToLower(c.message)
-	return slices.ContainsFunc([]string{"maximum context length", "context length", "context size", "context window", "prompt is too long"},
+	return slices.ContainsFunc([]string{"context length", "context size", "context window", "prompt is too long",
+		"maximum model length", "exceeds the maximum allowed length", // older vLLM, SGLang
+		"should not exceed max_seq_len", "default_max_tokens", "greater than `max_seq_len`"}, // TensorRT-LLM
 		func(s string) bool { return strings.Contains(message, s) })
 }
 

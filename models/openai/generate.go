@@ -44,7 +44,7 @@ func (m *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return nil, m.fail(nil, m.status(resp))
+		return nil, m.fail(nil, m.status(resp, r))
 	}
 	read := m.plain
 	if streamed(resp, r.OnDelta != nil) {
@@ -59,6 +59,9 @@ func (m *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 		return nil, m.fail(a, models.Error{Sent: true, Retryable: true, Err: err})
 	}
 	drain(resp.Body, cancel)
+	if err := m.obeyed(r, a.finish, out.Text); err != nil {
+		return nil, m.fail(a, models.Error{Sent: true, Err: err})
+	}
 	return out, nil
 }
 

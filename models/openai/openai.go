@@ -33,6 +33,10 @@ type Config struct {
 	// stay as they are. A Price that is not stated is the provider's list price
 	// (cost.ListPrice) where there is one, and else stays unknown.
 	Info models.Info
+	// Server is the software behind BaseURL. Set it where raw prompts are sent with
+	// a Schema, and for trtllm-serve always. Empty: any server, which is taken to
+	// know OpenAI's response_format.
+	Server Server
 	// HTTP makes the calls and is not changed. Nil: a client of this model's own
 	// that keeps idle connections for 90 seconds, limits dialling and TLS to 10
 	// seconds each and nothing else, and follows no redirects.
@@ -71,6 +75,7 @@ type client struct {
 	header    http.Header
 	maxTokens string
 	extra     map[string]json.RawMessage
+	server    Server
 	official  bool // OpenAI's own API, which refuses fields that it does not know
 }
 
@@ -96,6 +101,9 @@ func New(model string, c Config) (models.Model, error) {
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return bad("Key", "has spaces, line breaks or other characters that no key has; trim it")
+	}
+	if !slices.Contains(servers, c.Server) {
+		return bad("Server", "%q is not known; use one of %q, or leave it empty", c.Server, servers[1:])
 	}
 	for name, values := range c.Header {
 		if name == "" || strings.ContainsAny(name+strings.Join(values, ""), "\r\n\x00") {
@@ -141,6 +149,7 @@ func New(model string, c Config) (models.Model, error) {
 		header:    c.Header.Clone(),
 		maxTokens: c.MaxTokensField,
 		extra:     maps.Clone(c.Extra),
+		server:    c.Server,
 		official:  base.Hostname() == "api.openai.com",
 	}
 	if m.maxTokens == "" {

@@ -111,7 +111,7 @@ func (m *client) body(r *models.Request) (endpoint string, body []byte, err erro
 		delete(f, "parallel_tool_calls")
 	}
 	if len(r.Schema) > 0 {
-		f["response_format"] = map[string]any{"type": "json_schema", "json_schema": schemaOut{Name: "output", Schema: r.Schema, Strict: strict(r.Schema)}}
+		m.constrain(f, r)
 	}
 	if r.MaxOutput > 0 {
 		field := m.maxTokens
@@ -135,7 +135,7 @@ func (m *client) body(r *models.Request) (endpoint string, body []byte, err erro
 		if r.Prompt != "" {
 			f["logprobs"] = 1
 		}
-		if !m.official {
+		if m.tellsIDs() {
 			f["return_token_ids"] = true
 		}
 	}
