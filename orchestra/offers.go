@@ -160,7 +160,7 @@ func (r *run) offer() {
 			n++
 		}
 	}
-	if !changed && s.Turn > 1 {
+	if !changed && (s.Offers != nil || s.Masked != nil) {
 		return // events of earlier turns share these lists
 	}
 	s.Offers, s.Masked = make([]policy.Offer, 0, n), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -151,11 +152,14 @@ func (r *run) past(p pastTurn) {
 			r.state.Work = r.state.Work.With(o.Result)
 		}
 	}
+	t := policy.Turn{N: p.Turn, Decision: p.Decision, Start: p.Start, Took: p.Took}
 	if p.Err != "" {
 		r.failures++
+		if strings.Contains(p.Err, policy.ErrMalformed.Error()) { // as the loop does
+			r.state.Turns = append(r.state.Turns, t)
+		}
 		return
 	}
-	t := policy.Turn{N: p.Turn, Decision: p.Decision, Start: p.Start, Took: p.Took}
 	for _, id := range p.ids { // in the order in which they were asked for
 		for _, o := range p.done {
 			if o.ID == id {

@@ -74,15 +74,20 @@ func oldestFirst(w tools.Workspace) []tools.Document {
 	return docs
 }
 
-// results lists what ordinary tools said, and what went wrong in the last turn.
+// results lists what ordinary tools said, and what went wrong in the last turn
+// that had calls.
 func results(turns []Turn) string {
 	var b strings.Builder
+	last := len(turns) - 1
+	for last > 0 && len(turns[last].Done) == 0 { // a useless output changed nothing
+		last--
+	}
 	for i, t := range turns {
 		for _, o := range t.Done {
 			r := o.Result
 			call := o.Call.Tool + "(" + arguments(o.Call.Args) + ")"
 			switch {
-			case o.Err != nil && i == len(turns)-1:
+			case o.Err != nil && i == last:
 				fmt.Fprintf(&b, "%s failed: %s: %v\n\n", call, o.Err.Kind, o.Err.Err)
 			case o.Err == nil && r.Text != "" && len(r.Documents) == 0 && len(r.Runs) == 0 && len(r.Attempts) == 0:
 				fmt.Fprintf(&b, "%s: %s\n\n", call, head(r.Text, 4000))

@@ -44,7 +44,7 @@ type State struct {
 	Prompt   string // the task
 	Messages []models.Message
 	Prefer   prefs.Vector
-	Turns    []Turn // what happened so far
+	Turns    []Turn // what happened so far; turns of useless outputs have neither calls nor Finish
 	Work     tools.Workspace
 	Tools    []tools.Spec // all of them, in the order of registration; the same in every turn
 	Offers   []Offer      // what may be called now, in that order
@@ -94,8 +94,11 @@ type Decision struct {
 	Reasoning string         `json:"reasoning,omitempty"`
 	Calls     []Call         `json:"calls,omitempty"` // may be empty only when Finish is set
 	Finish    *Finish        `json:"finish,omitempty"`
+	Text      string         `json:"text,omitempty"`      // what a policy that talks said beside its calls
 	Malformed []string       `json:"malformed,omitempty"` // what looked like a call and could not be read
-	Sample    *models.Sample `json:"sample,omitempty"`
+	Forced    bool           `json:"forced,omitempty"`    // the output had no call, so another try was held to a grammar
+	By        string         `json:"by,omitempty"`        // model that the policy let take this turn; "" = its own
+	Sample    *models.Sample `json:"sample,omitempty"`    // of the policy's model; of the forced try, if that gave the calls
 }
 
 // Call is a tool call that a policy wants.
@@ -117,8 +120,9 @@ func (c Call) MarshalJSON() ([]byte, error) {
 // Finish ends a run: with Text, with the attempt of that id, or with the newest
 // attempt (those of the same decision's calls included) if both are empty.
 type Finish struct {
-	Text    string `json:"text,omitempty"`
-	Attempt string `json:"attempt,omitempty"`
+	Text      string `json:"text,omitempty"`
+	Attempt   string `json:"attempt,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"` // Text was cut off at an output cap
 }
 
 // Turn is one decision and what became of it.

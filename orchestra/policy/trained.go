@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
-	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/policy/internal/qwen3"
 )
@@ -22,6 +20,7 @@ type OutputError struct {
 	Output    string   // as generated, its start only if it is long
 	Malformed []string // what was meant as a call and cannot be read
 	Truncated bool     // it ended too early: a larger WithMaxOutput may help
+	Forced    error    // why the forced try failed too; nil = there was none
 	Err       error    // ErrMalformed
 }
 
@@ -34,7 +33,11 @@ func (e *OutputError) Error() string {
 	case len(e.Malformed) > 0:
 		s += " (it cannot be read: " + strconv.Quote(head(e.Malformed[0], 200)) + ")"
 	}
-	return s + ": " + strconv.Quote(head(e.Output, 200))
+	s += ": " + strconv.Quote(head(e.Output, 200))
+	if e.Forced != nil {
+		s += "; and when forced to a call: " + head(e.Forced.Error(), 600)
+	}
+	return s
 }
 
 // Unwrap gives the cause.
@@ -64,33 +67,12 @@ func (f trainedOption) apply(x *trained) { f(x) }
 // WithWording picks the prompt's wording. The default is FRAMES.
 func WithWording(w Wording) TrainedOption { return trainedOption(func(t *trained) { t.wording = w }) }
 
-// WithSampling sets the temperature (default 1, as in training), and top-p and
-// top-k unless they are 0: then the server's defaults count.
-func WithSampling(temperature, topP float64, topK int) TrainedOption {
-	return trainedOption(func(t *trained) { t.temperature, t.topP, t.topK = temperature, topP, topK })
-}
-
-// WithMaxOutput caps a decision's output, thinking included, in tokens. The
-// default is 12,000 as in the released evaluation or the model's own cap if
-// that is lower, and 8,000 of a model that states none.
-func WithMaxOutput(tokens int) TrainedOption {
-	return trainedOption(func(t *trained) { t.maxOutput = tokens })
-}
-
-// WithTokens asks the model for token ids and log probabilities, for training
-// rows (Decision.Sample).
-func WithTokens() TrainedOption { return trainedOption(func(t *trained) { t.tokens = true }) }
-
 // WithAllCalls makes all calls of an output, not only the first valid one.
 func WithAllCalls() TrainedOption { return trainedOption(func(t *trained) { t.all = true }) }
 
 // WithFreeText takes an output without a call as the answer. The trained
 // policy never writes one itself, but other Qwen3 models do.
 func WithFreeText() TrainedOption { return trainedOption(func(t *trained) { t.free = true }) }
-
-// WithoutThinking asks for calls without reasoning: faster by an order of
-// magnitude, and no better than a fixed rule in the measurements that exist.
-func WithoutThinking() TrainedOption { return trainedOption(func(t *trained) { t.noThink = true }) }
 
 // Trained is the policy of the paper: Orchestrator-8B, or another Qwen3 model,
 // in the dialect that it was trained in. Each turn is one fresh prompt of the
@@ -99,14 +81,21 @@ func WithoutThinking() TrainedOption { return trainedOption(func(t *trained) { t
 // so m must take raw prompts (models.Info.Raw); nil and other models are a
 // *TrainedError.
 //
-// An output without a usable call is an *OutputError. A call of a tool that
-// Answers ends the run with what it returns. Untrusted text cannot forge the
-// format's control tokens. The policy is safe for concurrent use.
+// An output without a usable call is an *OutputError. If m obeys schemas
+// (models.Info.Schema), it is first made to call: an output without any call, or
+// with one that cannot be read for the second turn in a row, is asked for once
+// more within the same decision, behind its own thinking and held to a grammar
+// of what is offered, with at most 2,048 tokens. Decision.Forced shows it, both
+// requests are charged, and WithoutForcing turns it off.
+//
+// A call of a tool that Answers ends the run with what it returns. Untrusted
+// text cannot forge the format's control tokens. The policy is safe for
+// concurrent use.
 func Trained(m models.Model, opts ...TrainedOption) (Policy, error) {
 	if m == nil {
 		return nil, &TrainedError{Fix: "the model is nil: pass one that takes raw prompts"}
 	}
-	t := &trained{info: m.Info(), model: models.Metered(m), temperature: 1}
+	t := &trained{info: m.Info(), model: models.Metered(m), sampling: sampling{temperature: 1}}
 	for _, o := range opts {
 		if o != nil {
 			o.apply(t)
@@ -116,10 +105,8 @@ func Trained(m models.Model, opts ...TrainedOption) (Policy, error) {
 	switch {
 	case !t.info.Raw:
 		return bad("takes no raw prompts (Info.Raw is false): serve it with a completions endpoint and set Info.Raw, as in openai.Config{Info: models.Info{Raw: true}}")
-	case math.IsNaN(t.temperature) || t.temperature < 0 || math.IsNaN(t.topP) || t.topP < 0 || t.topP > 1 || t.topK < 0:
-		return bad(fmt.Sprintf("cannot sample with temperature %v, top-p %v, top-k %d: use 0 or more, and top-p up to 1", t.temperature, t.topP, t.topK))
-	case t.maxOutput < 0:
-		return bad(fmt.Sprintf("cannot write %d tokens: use a positive number, or 0 for the default", t.maxOutput))
+	case t.check() != "":
+		return bad(t.check())
 	case int(t.wording) >= len(wordings):
 		return bad("has no such wording: use FRAMES, HLE or Training")
 	}
@@ -133,17 +120,13 @@ func Trained(m models.Model, opts ...TrainedOption) (Policy, error) {
 }
 
 type trained struct {
-	model       models.Model
-	info        models.Info
-	wording     Wording
-	temperature float64
-	topP        float64
-	topK        int
-	maxOutput   int
-	tokens      bool
-	all         bool
-	free        bool
-	noThink     bool
+	sampling
+	model   models.Model
+	info    models.Info
+	wording Wording
+	all     bool
+	free    bool
+	noForce bool
 }
 
 // Info describes the model.
@@ -152,13 +135,13 @@ func (t *trained) Info() Info {
 		Name:     t.info.Name,
 		Version:  "trained/" + wordings[t.wording].name,
 		Writes:   true,
-		Estimate: func(s *State) cost.Estimate { return models.Estimate(t.model, t.request(s)) },
+		Estimate: t.estimate,
 	}
 }
 
 // request renders s.
 func (t *trained) request(s *State) *models.Request {
-	seed := int64(mix(s.Seed+uint64(s.Turn)*0x9e3779b97f4a7c15) >> 33) // 31 bits: servers differ in what they take
+	seed := seedOf(s)
 	r := &models.Request{
 		Prompt:      t.prompt(s),
 		MaxOutput:   t.maxOutput,
@@ -177,6 +160,11 @@ func (t *trained) request(s *State) *models.Request {
 	return r
 }
 
+// seedOf is the seed of a turn, in 31 bits: servers differ in what they take.
+func seedOf(s *State) int64 {
+	return int64(mix(s.Seed+uint64(s.Turn)*0x9e3779b97f4a7c15) >> 33)
+}
+
 // mix spreads the bits of x (the finalizer of splitmix64).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -188,42 +176,97 @@ func mix(x uint64) uint64 {
 // reasoning, what was malformed and the sample.
 func (t *trained) Decide(ctx context.Context, s *State) (Decision, error) {
 	r := t.request(s)
-	d := Decision{Sample: &models.Sample{Prompt: r.Prompt}}
+	o, err := t.generate(ctx, s, r, "")
+	if err != nil {
+		return Decision{Sample: &models.Sample{Prompt: r.Prompt}}, err
+	}
+	d := Decision{Reasoning: o.Reasoning, Malformed: o.Malformed, Sample: o.sample}
+	switch {
+	case len(o.Calls) > 0:
+		if !t.all {
+			o.Calls = firstValid(s, o.Calls)
+		}
+	case t.free && o.Text != "" && len(o.Malformed) == 0 && !o.cut:
+		d.Finish = &Finish{Text: o.Text}
+		return d, nil
+	default:
+		bad := o.malformed()
+		if !t.mustForce(s, o) {
+			return d, bad
+		}
+		d.Forced = true
+		if o, err = t.forced(ctx, s, r, o); err != nil {
+			if ctx.Err() != nil {
+				return d, err
+			}
+			bad.Forced = err
+			return d, bad
+		}
+		d.Sample = o.sample
+	}
+	for _, c := range o.Calls {
+		d.Calls = append(d.Calls, Call{ID: c.ID, Tool: c.Name, Args: c.Args})
+		if answers(spec(s, c.Name)) {
+			d.Finish = &Finish{}
+		}
+	}
+	return d, nil
+}
+
+// output is what the model wrote, taken apart.
+type output struct {
+	qwen3.Parsed
+	raw    string
+	cut    bool          // it ended too early
+	finish models.Finish // of a conversation's turn
+	sample *models.Sample
+}
+
+// generate asks the model. Begun is the part of the output that the prompt ends
+// with.
+func (t *trained) generate(ctx context.Context, s *State, r *models.Request, begun string) (*output, error) {
 	resp, err := t.model.Generate(ctx, r)
 	if err != nil {
-		return d, err
+		return nil, err
 	}
-	if resp.Sample != nil {
-		sample := *resp.Sample
-		sample.Prompt = r.Prompt
-		d.Sample = &sample
-	}
-	output := resp.Text
-	if resp.Reasoning != "" { // a server that parses raw output too
-		output = "<think>\n" + resp.Reasoning + "\n</think>\n\n" + resp.Text
-	}
-	known := func(name string) bool { return spec(s, name) != nil }
-	p := qwen3.Parse(output, known)
-	if len(p.Calls) == 0 {
-		p.Calls = resp.Calls
-	}
-	d.Reasoning, d.Malformed = p.Reasoning, p.Malformed
-	cut := p.Truncated || resp.Finish == models.FinishLength
+	o := readRaw(s, resp, begun)
+	o.sample = sampleOf(resp, r)
+	return o, nil
+}
+
+// readRaw takes a raw completion apart. Some servers parse it, or parts of it,
+// all the same.
+func readRaw(s *State, resp *models.Response, begun string) *output {
+	o := &output{raw: begun + resp.Text}
 	switch {
-	case len(p.Calls) > 0:
-		if !t.all {
-			p.Calls = firstValid(s, p.Calls)
-		}
-		for _, c := range p.Calls {
-			d.Calls = append(d.Calls, Call{ID: c.ID, Tool: c.Name, Args: c.Args})
-			if answers(spec(s, c.Name)) {
-				d.Finish = &Finish{}
-			}
-		}
-		return d, nil
-	case t.free && p.Text != "" && len(p.Malformed) == 0 && !cut:
-		d.Finish = &Finish{Text: p.Text}
-		return d, nil
+	case resp.Reasoning == "":
+	case begun == "":
+		o.raw = "<think>\n" + resp.Reasoning + "\n</think>\n\n" + resp.Text
+	case resp.Text == "": // the call was taken for thinking
+		o.raw += resp.Reasoning
 	}
-	return d, &OutputError{Output: head(output, 2000), Malformed: p.Malformed, Truncated: cut, Err: ErrMalformed}
+	o.Parsed = qwen3.Parse(o.raw, func(name string) bool { return spec(s, name) != nil })
+	if len(o.Calls) == 0 {
+		o.Calls = resp.Calls
+	}
+	o.cut = o.Truncated || resp.Finish == models.FinishLength
+	return o
+}
+
+// sampleOf is the sample of a response to r; nil if there is nothing to keep.
+func sampleOf(resp *models.Response, r *models.Request) *models.Sample {
+	var sample models.Sample
+	switch {
+	case resp.Sample != nil:
+		sample = *resp.Sample
+	case r.Prompt == "":
+		return nil
+	}
+	sample.Prompt = r.Prompt
+	return &sample
+}
+
+// malformed is the error of an output without a usable call.
+func (o *output) malformed() *OutputError {
+	return &OutputError{Output: head(o.raw, 2000), Malformed: o.Malformed, Truncated: o.cut, Err: ErrMalformed}
 }

@@ -190,6 +190,7 @@ func TestTrainedToolResults(t *testing.T) {
 		{Done: []Outcome{failed, {Call: Call{Tool: "calc", Args: json.RawMessage("{\"expr\":\n\"6*7\"}")}, Result: tools.Result{Text: "42"}}}},
 		{Done: []Outcome{{Call: Call{Tool: "search"}, Result: tools.Result{Text: "2 documents", Documents: []tools.Document{{}}}}, failed}},
 	}
+	s.Turns = append(s.Turns, Turn{Decision: Decision{Malformed: []string{"x"}}}) // a useless output changes nothing
 	want := "kelvin?\n\n\nTool results:\ncalc({\"expr\":\"6*7\"}): 42\n\nsearch({\"model\":\"search-1\"}) failed: refused: over budget\n\n\n\nChoose"
 	if got := promptOf(t, s); !strings.Contains(got, want) {
 		t.Errorf("no %q in %q", want, got)
