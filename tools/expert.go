@@ -254,6 +254,7 @@ func Reason(i Interpreter, experts ...models.Model) (Tool, error) {
 
 // fenced returns the last whole code block of that language, or of none.
 func fenced(text, lang string) (code string, ok bool) {
+	lang = strings.ToLower(lang)
 	for rest := text; ; {
 		_, after, found := strings.Cut(rest, "```")
 		if !found {
@@ -264,9 +265,12 @@ func fenced(text, lang string) (code string, ok bool) {
 		if !found || !closed {
 			return code, ok
 		}
-		if tag = strings.TrimSpace(tag); tag == "" && !ok || strings.EqualFold(tag, lang) {
+		if tag = strings.ToLower(strings.TrimSpace(tag)); tag == "" && !ok || tag == lang || shortNames[tag] == lang {
 			code, ok = block, true
 		}
 		rest = next
 	}
 }
+
+// shortNames are other names of languages that models put on code blocks.
+var shortNames = map[string]string{"js": "javascript", "mjs": "javascript", "node": "javascript", "py": "python", "python3": "python"}

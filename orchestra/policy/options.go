@@ -26,6 +26,7 @@ type samplingOption func(*sampling)
 
 func (f samplingOption) apply(t *trained)         { f(&t.sampling) }
 func (f samplingOption) converse(c *conversation) { f(&c.sampling) }
+func (f samplingOption) applyLocal(l *local)      { l.trained = append(l.trained, f) }
 
 // WithSampling sets the temperature, and top-p and top-k unless they are 0: then
 // the server's defaults count. The default of Trained is temperature 1, as in

@@ -57,12 +57,16 @@ func (e *TrainedError) Error() string {
 	return fmt.Sprintf("policy: trained: model %q %s", e.Model, e.Fix)
 }
 
-// TrainedOption varies what Trained makes.
-type TrainedOption interface{ apply(*trained) }
+// TrainedOption varies what Trained makes, and what Local does.
+type TrainedOption interface {
+	LocalOption
+	apply(*trained)
+}
 
 type trainedOption func(*trained)
 
-func (f trainedOption) apply(x *trained) { f(x) }
+func (f trainedOption) apply(x *trained)    { f(x) }
+func (f trainedOption) applyLocal(l *local) { l.trained = append(l.trained, f) }
 
 // WithWording picks the prompt's wording. The default is FRAMES.
 func WithWording(w Wording) TrainedOption { return trainedOption(func(t *trained) { t.wording = w }) }

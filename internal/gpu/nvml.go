@@ -1,0 +1,161 @@
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"unsafe"
+)
+
+// NVML's codes, and bounds on what it says.
+const (
+	nvmlSuccess       = 0
+	nvmlNotSupported  = 3
+	nvmlNameSize      = 96
+	nvmlMaxDevices    = 1024 // more is nonsense
+	nvmlMaxMIGDevices = 16
+	migEnabled        = 1
+)
+
+var nvmlErrors = map[uintptr]string{
+	1: "it is not initialised", 2: "invalid argument", nvmlNotSupported: "not supported", 4: "no permission", 6: "not found",
+	9: "the driver is not loaded", 12: "the library is missing", 15: "the GPU fell off the bus",
+	18: "the library and the driver have different versions: restart the machine or reload the driver", 999: "unknown error",
+}
+
+func nvmlError(code uintptr) error {
+	text, ok := nvmlErrors[code]
+	if !ok {
+		text = "error " + strconv.FormatUint(uint64(code), 10)
+	}
+	return fmt.Errorf("NVML: %s", text)
+}
+
+// nvml asks NVIDIA's management library.
+func nvml(_ context.Context, s Sources) (devices []Device, note string) {
+	name := s.NVML
+	switch {
+	case name == "-":
+		return nil, "not to be loaded"
+	case name == "" && s.GOOS != nvmlGOOS:
+		return nil, "not on this system"
+	case name == "":
+		name = nvmlName
+	}
+	lib, err := openLibrary(name)
+	if err != nil {
+		return nil, err.Error()
+	}
+	defer lib.close()
+	n := nvmlLibrary{lib}
+	if code := n.call("nvmlInit_v2"); code != nvmlSuccess {
+		return nil, nvmlError(code).Error()
+	}
+	defer n.call("nvmlShutdown")
+	var count uint32
+	if code := n.call("nvmlDeviceGetCount_v2", uintptr(unsafe.Pointer(&count))); code != nvmlSuccess {
+		return nil, nvmlError(code).Error()
+	}
+	if count > nvmlMaxDevices {
+		return nil, fmt.Sprintf("NVML counts %d GPUs", count)
+	}
+	driver := n.text("nvmlSystemGetDriverVersion", 0)
+	for i := range count {
+		var handle uintptr
+		if code := n.call("nvmlDeviceGetHandleByIndex_v2", uintptr(i), uintptr(unsafe.Pointer(&handle))); code != nvmlSuccess {
+			note = fmt.Sprintf("GPU %d: %v", i, nvmlError(code))
+			continue
+		}
+		d := n.device(handle, int(i), driver)
+		slices, sliced := n.slices(handle, d)
+		switch {
+		case !sliced:
+			devices = append(devices, d)
+		case len(slices) == 0:
+			note = fmt.Sprintf("GPU %d is in MIG mode and has no slice", i)
+		default:
+			devices = append(devices, slices...)
+		}
+	}
+	if len(devices) == 0 && note == "" {
+		note = "NVML lists no GPU"
+	}
+	return devices, note
+}
+
+// nvmlLibrary calls the library's functions. One that it does not have is not
+// supported.
+type nvmlLibrary struct{ library }
+
+// call calls a function whose arguments are numbers and pointers.
+//
+//go:uintptrescapes
+func (n nvmlLibrary) call(function string, args ...uintptr) uintptr {
+	address := n.symbol(function)
+	if address == 0 {
+		return nvmlNotSupported
+	}
+	return callAddress(address, args...) & 0xffffffff // an int
+}
+
+// text calls a function that fills a buffer; handle 0: one that is not about a
+// device.
+func (n nvmlLibrary) text(function string, handle uintptr) string {
+	var b [nvmlNameSize]byte
+	var code uintptr
+	if handle == 0 {
+		code = n.call(function, uintptr(unsafe.Pointer(&b[0])), nvmlNameSize)
+	} else {
+		code = n.call(function, handle, uintptr(unsafe.Pointer(&b[0])), nvmlNameSize)
+	}
+	if code != nvmlSuccess {
+		return ""
+	}
+	text, _, _ := bytes.Cut(b[:], []byte{0})
+	return string(text)
+}
+
+// device describes one GPU or slice.
+func (n nvmlLibrary) device(handle uintptr, index int, driver string) Device {
+	d := Device{Index: index, Vendor: "nvidia", Driver: driver}
+	d.Name = n.text("nvmlDeviceGetName", handle)
+	d.UUID = n.text("nvmlDeviceGetUUID", handle)
+	var memory struct{ total, free, used uint64 }
+	if n.call("nvmlDeviceGetMemoryInfo", handle, uintptr(unsafe.Pointer(&memory))) == nvmlSuccess && memory.total <= 1<<50 {
+		d.Total, d.Free = int64(memory.total), int64(min(memory.free, memory.total))
+	}
+	d.Unified = d.Total == 0
+	var major, minor int32
+	if n.call("nvmlDeviceGetCudaComputeCapability", handle, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))) == nvmlSuccess {
+		d.Compute = fmt.Sprintf("%d.%d", major, minor)
+	}
+	return d
+}
+
+// slices lists the MIG slices of a GPU; ok false: it is not in MIG mode.
+func (n nvmlLibrary) slices(handle uintptr, parent Device) (slices []Device, ok bool) {
+	var now, next, most uint32
+	if n.call("nvmlDeviceGetMigMode", handle, uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&next))) != nvmlSuccess || now != migEnabled {
+		return nil, false
+	}
+	if n.call("nvmlDeviceGetMaxMigDeviceCount", handle, uintptr(unsafe.Pointer(&most))) != nvmlSuccess {
+		return nil, true
+	}
+	for i := range min(most, nvmlMaxMIGDevices) {
+		var slice uintptr
+		if n.call("nvmlDeviceGetMigDeviceHandleByIndex", handle, uintptr(i), uintptr(unsafe.Pointer(&slice))) != nvmlSuccess {
+			continue // not every place is taken
+		}
+		d := n.device(slice, parent.Index, parent.Driver)
+		d.MIG = true
+		if d.Name == "" {
+			d.Name = parent.Name + " MIG"
+		}
+		if d.Compute == "" {
+			d.Compute = parent.Compute
+		}
+		slices = append(slices, d)
+	}
+	return slices, true
+}

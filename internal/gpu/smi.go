@@ -1,0 +1,128 @@
+package gpu
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const mib = 1 << 20
+
+// smi asks nvidia-smi, where NVML cannot be loaded.
+func smi(ctx context.Context, s Sources) ([]Device, string) {
+	out, err := s.Run(ctx, "nvidia-smi", "--query-gpu=index,uuid,name,memory.total,memory.free,compute_cap,mig.mode.current,driver_version", "--format=csv,noheader,nounits")
+	if err != nil {
+		return nil, err.Error()
+	}
+	devices, sliced, err := parseSMI(string(out))
+	if err != nil {
+		return nil, err.Error()
+	}
+	if len(sliced) > 0 { // a GPU in slices cannot be used as a whole
+		list, err := s.Run(ctx, "nvidia-smi", "-L")
+		if err != nil {
+			return devices, err.Error()
+		}
+		devices = append(devices, parseSlices(string(list), sliced)...)
+	}
+	if len(devices) == 0 {
+		return nil, "nvidia-smi lists no GPU"
+	}
+	return devices, ""
+}
+
+// parseSMI reads nvidia-smi's table. GPUs in MIG mode come separately.
+func parseSMI(text string) (devices, sliced []Device, err error) {
+	r := csv.NewReader(strings.NewReader(text))
+	r.FieldsPerRecord = -1
+	r.TrimLeadingSpace = true
+	r.LazyQuotes = true
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, nil, fmt.Errorf("nvidia-smi's table cannot be read: %w", err)
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		said := func() error { return fmt.Errorf("nvidia-smi said %q", firstLine(strings.Join(row, ", "))) }
+		if len(row) < 5 {
+			return nil, nil, said()
+		}
+		index, err := strconv.Atoi(row[0])
+		if err != nil || index < 0 {
+			return nil, nil, said()
+		}
+		d := Device{Index: index, UUID: row[1], Name: row[2], Vendor: "nvidia"}
+		// "[N/A]" on machines whose GPU has no memory of its own.
+		d.Total, d.Free = mebibytes(row[3]), mebibytes(row[4])
+		d.Unified = d.Total == 0
+		if len(row) > 5 {
+			d.Compute = stated(row[5])
+		}
+		if len(row) > 7 {
+			d.Driver = stated(row[7])
+		}
+		if len(row) > 6 && strings.EqualFold(row[6], "Enabled") {
+			sliced = append(sliced, d)
+			continue
+		}
+		devices = append(devices, d)
+	}
+	return devices, sliced, nil
+}
+
+func mebibytes(s string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(s, "MiB")), 10, 64)
+	if err != nil || n < 0 || n > 1<<30 {
+		return 0
+	}
+	return n * mib
+}
+
+// stated drops what nvidia-smi says instead of nothing.
+func stated(s string) string {
+	if strings.HasPrefix(s, "[") {
+		return ""
+	}
+	return s
+}
+
+var (
+	gpuLine   = regexp.MustCompile(`^GPU (\d+): .*\(UUID: (GPU-[^)\s]+)\)`)
+	sliceLine = regexp.MustCompile(`^\s+MIG (\S+?(\d+)gb\S*)\s.*\(UUID: (MIG-[^)]+)\)`)
+)
+
+// parseSlices reads the slices of GPUs in MIG mode out of nvidia-smi -L. Their
+// memory is in the name of their profile: "1g.10gb".
+func parseSlices(text string, sliced []Device) (slices []Device) {
+	var parent *Device
+	for line := range strings.Lines(text) {
+		if m := gpuLine.FindStringSubmatch(line); m != nil {
+			parent = nil
+			for i := range sliced {
+				if sliced[i].UUID == m[2] {
+					parent = &sliced[i]
+				}
+			}
+			continue
+		}
+		m := sliceLine.FindStringSubmatch(line)
+		if m == nil || parent == nil {
+			continue
+		}
+		gb, err := strconv.ParseInt(m[2], 10, 16)
+		if err != nil || gb == 0 {
+			continue
+		}
+		d := *parent
+		d.UUID, d.Name, d.MIG = m[3], d.Name+" MIG "+m[1], true
+		d.Total, d.Unified = gb<<30, false
+		d.Free = d.Total // nobody says
+		slices = append(slices, d)
+	}
+	return slices
+}
