@@ -9,7 +9,8 @@
 //   - [github.com/toolorchestra/toolorchestra-go/cost]: budgets that cannot be overspent
 //   - [github.com/toolorchestra/toolorchestra-go/tools]: tools made of Go functions
 //   - [github.com/toolorchestra/toolorchestra-go/models/openai]: experts on any OpenAI-compatible server
-//   - [github.com/toolorchestra/toolorchestra-go/orchestra/policy]: Embedded, and Trained for Orchestrator-8B
+//   - [github.com/toolorchestra/toolorchestra-go/orchestra/policy]: Embedded; Local, Orchestrator-8B on this machine's GPU
+//   - [github.com/toolorchestra/toolorchestra-go/models/ollama]: experts on a local Ollama server
 //   - [github.com/toolorchestra/toolorchestra-go/models/modeltest]: a scripted model for your tests
 //
 // and with the programs in the folder examples.

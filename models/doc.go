@@ -1,4 +1,5 @@
 // Package models holds language models: the interface, and wrappers that meter
-// them, retry them, and fall back from one to another. Subpackages speak to
-// servers (models/openai) and help to test (models/modeltest).
+// them, retry them, fall back from one to another and spread them over replicas.
+// Subpackages speak to servers (models/openai, models/ollama), bridge to
+// langchaingo (models/langchain) and help to test (models/modeltest).
 package models

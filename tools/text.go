@@ -11,7 +11,8 @@ import (
 // Text makes a Tool of one that takes and returns text, such as the tools of
 // langchaingo. Its argument is {"input": string}; a plain string in its place
 // is accepted too. Characters that a Spec.Name cannot have become _ in the
-// name. t must be safe for concurrent use. Errors are *SpecError.
+// name. Errors that t returns as text cannot be told from results. t must be safe
+// for concurrent use. Errors are *SpecError.
 func Text(t interface {
 	Name() string
 	Description() string

@@ -150,20 +150,35 @@ func TestServerDoesWithoutItsGuard(t *testing.T) {
 	}
 }
 
+// onAThreadThatEnds runs a function in a goroutine whose thread ends with it.
+// The main thread of a process never does.
+func onAThreadThatEnds(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if syscall.Gettid() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			done := make(chan struct{})
+			onAThreadThatEnds(func() { defer close(done); f() })
+			<-done // until then this one is ours
+			return
+		}
+		f()
+	}()
+}
+
 // The kernel's signal comes when a thread ends, so it must not be the caller's.
 func TestServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	c, _ := faked(t, "works")
 	threads := make(chan int)
 	started := make(chan *Server)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	onAThreadThatEnds(func() {
 		s, err := StartServer(t.Context(), c)
 		if err != nil {
 			t.Error(err)
 		}
 		threads <- syscall.Gettid()
 		started <- s
-	}()
+	})
 	tid, s := <-threads, <-started
 	if s == nil {
 		return

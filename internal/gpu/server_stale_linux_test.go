@@ -218,16 +218,27 @@ func TestStaleKillsNobodyElse(t *testing.T) {
 
 // Between listing and killing, a number may be given to another process.
 func TestStaleLooksAgainBeforeItKills(t *testing.T) {
-	pid := bystander(t)
 	r := record{Token: strings.Repeat("ab", 16)}
-	r.kill(process{pid: pid})
-	if !running(pid) {
+	other, own := bystander(t), bystander(t, r.mark())
+	r.kill(process{pid: other})
+	r.kill(process{pid: own})
+	eventually(t, "the record's own is dead", func() bool { return !running(own) })
+	r.kill(process{pid: own}) // does nothing
+	if !running(other) {
 		t.Error("it killed a process that is not ours")
 	}
-	pid = bystander(t, r.mark())
-	r.kill(process{pid: pid})
-	eventually(t, "the record's own is dead", func() bool { return !running(pid) })
-	r.kill(process{pid: pid}) // does nothing
+}
+
+// What is being killed has no environment any more before its memory is free.
+func TestStaleWaitsForWhatIsEnding(t *testing.T) {
+	pid := bystander(t)
+	group := syscall.Getpgrp() // it is in ours
+	if left, err := ending(map[int]int{pid: group}); err != nil || len(left) != 1 || left[0].pid != pid {
+		t.Errorf("ending = %v, %v; want the process", left, err)
+	}
+	if left, err := ending(map[int]int{pid: group + 1, 1 << 30: group, 5: 0}); err != nil || len(left) > 0 {
+		t.Errorf("ending = %v, %v; want none", left, err)
+	}
 }
 
 func TestStaleRecordsEnd(t *testing.T) {

@@ -182,21 +182,27 @@ func (s *Server) KillRunner(t testing.TB) {
 // parser, where they are not empty.
 func (s *Server) Create(t testing.TB, name, template, parser string) {
 	t.Helper()
-	if err := s.create(name, template, parser); err != nil {
+	s.CreateFrom(t, name, scripted(), template, parser)
+}
+
+// CreateFrom makes a model of a GGUF file's content.
+func (s *Server) CreateFrom(t testing.TB, name string, gguf []byte, template, parser string) {
+	t.Helper()
+	if err := s.create(name, gguf, template, parser); err != nil {
 		t.Fatal(err)
 	}
 }
 
 var scripted = sync.OnceValue(func() []byte { return GGUF(Scripts()) })
 
-func (s *Server) create(name, template, parser string) error {
-	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(scripted()))
+func (s *Server) create(name string, gguf []byte, template, parser string) error {
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(gguf))
 	if !s.has("/api/blobs/" + digest) { // else the server answers without reading, and hangs up
-		if err := s.post("/api/blobs/"+digest, scripted()); err != nil {
+		if err := s.post("/api/blobs/"+digest, gguf); err != nil {
 			return err
 		}
 	}
-	body, err := json.Marshal(map[string]any{"model": name, "files": map[string]string{"script.gguf": digest}, "template": template, "parser": parser, "stream": false})
+	body, err := json.Marshal(map[string]any{"model": name, "files": map[string]string{"model.gguf": digest}, "template": template, "parser": parser, "stream": false})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 //
 // Embedded is a small policy that needs no model. Trained drives
 // Orchestrator-8B, or another Qwen3 model, in the dialect that it was trained
-// in, through any server of raw completions. Conversation keeps a chat history
+// in, through any server of raw completions; Local starts it on this machine's
+// GPU. Conversation keeps a chat history
 // instead, for users' own chats and any model that calls tools.
 package policy

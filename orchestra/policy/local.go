@@ -82,11 +82,11 @@ type Progress struct {
 // Stage is a step of Local.
 type Stage string
 
-// The stages, in order.
+// The stages, in order; StageServer comes again if a server is started.
 const (
 	StageDiscover Stage = "discover" // which GPUs there are
-	StagePlan     Stage = "plan"     // what fits on them
 	StageServer   Stage = "server"   // attach to a server, or start one
+	StagePlan     Stage = "plan"     // what fits on the GPUs
 	StageLicense  Stage = "license"  // of the weights, before they are downloaded
 	StagePull     Stage = "pull"     // download the weights
 	StageLoad     Stage = "load"     // into the GPU's memory
@@ -170,6 +170,8 @@ func (l *local) start(ctx context.Context, p *LocalPolicy) error {
 		return errors.New("context and parallel are positive numbers, or 0 for the default")
 	}
 	stage(StageDiscover, "looking for GPUs")
+	// Servers of ours whose program was killed may still hold memory.
+	_, _ = gpu.KillStale(ctx, "") // what cannot be killed is for the planner to see
 	found := l.discover(ctx)
 	r.found(found)
 
