@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 func (o options) best(devices []Device) (Plan, bool) {
 	roomy := slices.Clone(devices) // the roomiest first
 	slices.SortStableFunc(roomy, func(a, b Device) int {
-		return int((usable(b, o.overhead) - usable(a, o.overhead)) >> 20)
+		return cmp.Compare(usable(b, o.overhead), usable(a, o.overhead))
 	})
 	whole := slices.DeleteFunc(slices.Clone(roomy), func(d Device) bool { return d.MIG || d.Unified || d.Vendor != roomy[0].Vendor })
 	for _, context := range o.contexts {
@@ -28,6 +29,24 @@ func (o options) best(devices []Device) (Plan, bool) {
 		}
 	}
 	return Plan{}, false
+}
+
+// givenUp counts memory that a server's models hold as free. On which GPUs it is,
+// the server does not say: the fullest are taken for them.
+func givenUp(devices []Device, held int64) []Device {
+	devices = slices.Clone(devices)
+	order := make([]int, len(devices))
+	for i := range order {
+		order[i] = i
+	}
+	taken := func(i int) int64 { return max(devices[i].Total-devices[i].Free, 0) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(taken(b), taken(a)) })
+	for _, i := range order {
+		back := min(max(held, 0), taken(i))
+		devices[i].Free += back
+		held -= back
+	}
+	return devices
 }
 
 // fit is the best quantisation that fits on the devices together.
@@ -65,8 +84,8 @@ func (o options) plan(q quantisation, k kvType, context int, devices []Device, v
 // onCPU is the plan for the processor: the smallest, for the sake of its speed.
 func (o options) onCPU(f Found) Plan {
 	q, k := o.quants[len(o.quants)-1], o.kv[0]
-	context := min(o.wanted, leastContext)
-	if o.wanted != mostContext { // it was asked for
+	context := o.least // more makes it slower still
+	if o.asked {
 		context = o.wanted
 	}
 	p := Plan{Quant: q.name, Weights: q.weights, Context: context, KV: k.name, Parallel: o.parallel, CPU: true}

@@ -1,6 +1,9 @@
 package gpu
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Device is one GPU, or one MIG slice of one.
 type Device struct {
@@ -14,6 +17,9 @@ type Device struct {
 	Compute string // compute capability ("9.0") or architecture ("gfx1100")
 	MIG     bool   // a slice
 	Driver  string // version
+
+	parent string // of a slice: the UUID of its GPU
+	place  string // of a slice: its instances, "2/0", as older drivers name it; "" = not known
 }
 
 // Found is what Discover came to.
@@ -41,7 +47,12 @@ func Environment(devices []Device) []string {
 		env = append(env, "CUDA_VISIBLE_DEVICES="+strings.Join(nvidia, ","), "CUDA_DEVICE_ORDER=PCI_BUS_ID")
 	}
 	if len(amd) > 0 {
-		env = append(env, "ROCR_VISIBLE_DEVICES="+strings.Join(amd, ","))
+		// HIP counts in what ROCR leaves, so an inherited number would mean another.
+		places := make([]string, len(amd))
+		for i := range places {
+			places[i] = strconv.Itoa(i)
+		}
+		env = append(env, "ROCR_VISIBLE_DEVICES="+strings.Join(amd, ","), "HIP_VISIBLE_DEVICES="+strings.Join(places, ","))
 	}
 	return env
 }

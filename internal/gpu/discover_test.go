@@ -225,19 +225,9 @@ func TestMacOS(t *testing.T) {
 
 // NVML is called by its real conventions, in a library that was compiled from C.
 func TestNVML(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the library is compiled on Linux only")
-	}
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("no C compiler to build the library with")
-	}
-	lib := filepath.Join(t.TempDir(), "fake_nvml.so")
-	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-o", lib, "testdata/fake_nvml.c").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	lib := fakeNVML(t)
 	empty := filepath.Join(t.TempDir(), "empty.so")
-	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-o", empty, "-x", "c", "/dev/null").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", empty, "-x", "c", "/dev/null").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, tt := range []struct {
@@ -279,7 +269,7 @@ func TestNVML(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	got := strings.Join(Environment([]Device{{UUID: "GPU-1", Vendor: "nvidia"}, {UUID: "MIG-2", Vendor: "nvidia"}, {UUID: "GPU-a", Vendor: "amd"}, {Vendor: "apple"}}), " ")
-	if want := "CUDA_VISIBLE_DEVICES=GPU-1,MIG-2 CUDA_DEVICE_ORDER=PCI_BUS_ID ROCR_VISIBLE_DEVICES=GPU-a"; got != want {
+	if want := "CUDA_VISIBLE_DEVICES=GPU-1,MIG-2 CUDA_DEVICE_ORDER=PCI_BUS_ID ROCR_VISIBLE_DEVICES=GPU-a HIP_VISIBLE_DEVICES=0"; got != want {
 		t.Errorf("%q", got)
 	}
 	if e := Environment(nil); e != nil {
@@ -290,7 +280,7 @@ func TestEnvironment(t *testing.T) {
 func FuzzSMI(f *testing.F) {
 	f.Add("0, GPU-aaa, A100, 40960, 40000, 8.0, Enabled, 570\n", "GPU 0: A (UUID: GPU-aaa)\n  MIG 1g.5gb  Device  0: (UUID: MIG-1)\n", "0,MIG-1")
 	f.Fuzz(func(t *testing.T, table, list, visible string) {
-		devices, sliced, err := parseSMI(table)
+		devices, sliced, _, err := parseSMI(table)
 		if err != nil {
 			return
 		}

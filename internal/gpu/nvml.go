@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 	"unsafe"
 )
 
@@ -32,8 +34,34 @@ func nvmlError(code uintptr) error {
 	return fmt.Errorf("NVML: %s", text)
 }
 
-// nvml asks NVIDIA's management library.
-func nvml(_ context.Context, s Sources) (devices []Device, note string) {
+// nvmlTime is how long the library may take: it wakes each GPU up, one after the
+// other, and with a broken driver it hangs.
+const nvmlTime = 10 * time.Second
+
+// nvml asks NVIDIA's management library, and does not wait for one that hangs.
+// Nothing ends a call into a driver, so its goroutine is left to return when it
+// may: the one exception to the rule that none outlives Discover.
+func nvml(ctx context.Context, s Sources) ([]Device, string) {
+	ctx, cancel := context.WithTimeout(ctx, nvmlTime)
+	defer cancel()
+	type answer struct {
+		devices []Device
+		note    string
+	}
+	c := make(chan answer, 1)
+	go func() {
+		devices, note := askNVML(s)
+		c <- answer{devices, note}
+	}()
+	select {
+	case a := <-c:
+		return a.devices, a.note
+	case <-ctx.Done():
+		return nil, "NVIDIA's library did not answer: " + context.Cause(ctx).Error()
+	}
+}
+
+func askNVML(s Sources) (devices []Device, note string) {
 	name := s.NVML
 	switch {
 	case name == "-":
@@ -41,7 +69,7 @@ func nvml(_ context.Context, s Sources) (devices []Device, note string) {
 	case name == "" && s.GOOS != nvmlGOOS:
 		return nil, "not on this system"
 	case name == "":
-		name = nvmlName
+		name = nvmlName()
 	}
 	lib, err := openLibrary(name)
 	if err != nil {
@@ -60,28 +88,31 @@ func nvml(_ context.Context, s Sources) (devices []Device, note string) {
 	if count > nvmlMaxDevices {
 		return nil, fmt.Sprintf("NVML counts %d GPUs", count)
 	}
+	var notes []string
 	driver := n.text("nvmlSystemGetDriverVersion", 0)
 	for i := range count {
 		var handle uintptr
 		if code := n.call("nvmlDeviceGetHandleByIndex_v2", uintptr(i), uintptr(unsafe.Pointer(&handle))); code != nvmlSuccess {
-			note = fmt.Sprintf("GPU %d: %v", i, nvmlError(code))
+			notes = append(notes, fmt.Sprintf("GPU %d: %v", i, nvmlError(code)))
 			continue
 		}
-		d := n.device(handle, int(i), driver)
+		d, err := n.device(handle, int(i), driver)
 		slices, sliced := n.slices(handle, d)
 		switch {
+		case !sliced && err != nil:
+			notes = append(notes, fmt.Sprintf("GPU %d does not say how much memory it has: %v", i, err))
 		case !sliced:
 			devices = append(devices, d)
 		case len(slices) == 0:
-			note = fmt.Sprintf("GPU %d is in MIG mode and has no slice", i)
+			notes = append(notes, fmt.Sprintf("GPU %d is in MIG mode and has no slice", i))
 		default:
 			devices = append(devices, slices...)
 		}
 	}
-	if len(devices) == 0 && note == "" {
-		note = "NVML lists no GPU"
+	if len(devices) == 0 && len(notes) == 0 {
+		notes = []string{"NVML lists no GPU"}
 	}
-	return devices, note
+	return devices, strings.Join(notes, "; ")
 }
 
 // nvmlLibrary calls the library's functions. One that it does not have is not
@@ -116,21 +147,29 @@ func (n nvmlLibrary) text(function string, handle uintptr) string {
 	return string(text)
 }
 
-// device describes one GPU or slice.
-func (n nvmlLibrary) device(handle uintptr, index int, driver string) Device {
+// device describes one GPU or slice. The error is why its memory is not known;
+// that of a GPU which has none of its own is the machine's.
+func (n nvmlLibrary) device(handle uintptr, index int, driver string) (Device, error) {
 	d := Device{Index: index, Vendor: "nvidia", Driver: driver}
 	d.Name = n.text("nvmlDeviceGetName", handle)
 	d.UUID = n.text("nvmlDeviceGetUUID", handle)
 	var memory struct{ total, free, used uint64 }
-	if n.call("nvmlDeviceGetMemoryInfo", handle, uintptr(unsafe.Pointer(&memory))) == nvmlSuccess && memory.total <= 1<<50 {
+	var err error
+	switch code := n.call("nvmlDeviceGetMemoryInfo", handle, uintptr(unsafe.Pointer(&memory))); {
+	case code == nvmlNotSupported:
+		d.Unified = true
+	case code != nvmlSuccess:
+		err = nvmlError(code)
+	case memory.total == 0 || memory.total > 1<<50:
+		err = fmt.Errorf("NVML: %d bytes", memory.total)
+	default:
 		d.Total, d.Free = int64(memory.total), int64(min(memory.free, memory.total))
 	}
-	d.Unified = d.Total == 0
 	var major, minor int32
 	if n.call("nvmlDeviceGetCudaComputeCapability", handle, uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))) == nvmlSuccess {
 		d.Compute = fmt.Sprintf("%d.%d", major, minor)
 	}
-	return d
+	return d, err
 }
 
 // slices lists the MIG slices of a GPU; ok false: it is not in MIG mode.
@@ -147,8 +186,16 @@ func (n nvmlLibrary) slices(handle uintptr, parent Device) (slices []Device, ok 
 		if n.call("nvmlDeviceGetMigDeviceHandleByIndex", handle, uintptr(i), uintptr(unsafe.Pointer(&slice))) != nvmlSuccess {
 			continue // not every place is taken
 		}
-		d := n.device(slice, parent.Index, parent.Driver)
-		d.MIG = true
+		d, err := n.device(slice, parent.Index, parent.Driver)
+		if err != nil {
+			continue
+		}
+		d.MIG, d.parent = true, parent.UUID
+		var gpu, compute uint32
+		if n.call("nvmlDeviceGetGpuInstanceId", slice, uintptr(unsafe.Pointer(&gpu))) == nvmlSuccess &&
+			n.call("nvmlDeviceGetComputeInstanceId", slice, uintptr(unsafe.Pointer(&compute))) == nvmlSuccess {
+			d.place = fmt.Sprintf("%d/%d", gpu, compute)
+		}
 		if d.Name == "" {
 			d.Name = parent.Name + " MIG"
 		}

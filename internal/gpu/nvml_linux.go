@@ -4,10 +4,9 @@ package gpu
 
 import "github.com/ebitengine/purego"
 
-const (
-	nvmlGOOS = "linux"
-	nvmlName = "libnvidia-ml.so.1"
-)
+const nvmlGOOS = "linux"
+
+func nvmlName() string { return "libnvidia-ml.so.1" }
 
 // library is a shared library that was loaded without cgo.
 type library struct{ handle uintptr }

@@ -4,10 +4,9 @@ package gpu
 
 import "errors"
 
-const (
-	nvmlGOOS = "linux"
-	nvmlName = ""
-)
+const nvmlGOOS = "linux"
+
+func nvmlName() string { return "" }
 
 // library is never loaded here.
 type library struct{}

@@ -1,11 +1,22 @@
 package gpu
 
-import "syscall"
-
-const (
-	nvmlGOOS = "windows"
-	nvmlName = "nvml.dll"
+import (
+	"os"
+	"path/filepath"
+	"syscall"
 )
+
+const nvmlGOOS = "windows"
+
+// nvmlName is where drivers put the library. A bare name would be looked for in
+// the program's and the working directory, too, where anyone may put another.
+func nvmlName() string {
+	root := os.Getenv("SystemRoot")
+	if root == "" {
+		root = `C:\Windows`
+	}
+	return filepath.Join(root, "System32", "nvml.dll")
+}
 
 // library is a shared library.
 type library struct{ dll *syscall.DLL }

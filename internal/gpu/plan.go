@@ -65,6 +65,7 @@ type Want struct {
 	Overhead   int64  // bytes to leave free on each GPU, beside what a server leaves free itself
 	CPU        bool   // the processor will do if no GPU does
 	Fixed      bool   // the server is there already: its KV type (taken to be f16) cannot be chosen
+	Held       int64  // bytes of GPU memory that the server's models take now: it gives them up for another
 }
 
 // Plan is what to load, and where.
@@ -120,6 +121,7 @@ func MakePlan(f Found, w Want) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	f.Devices = givenUp(f.Devices, w.Held)
 	if p, ok := o.best(f.Devices); ok {
 		return p, nil
 	}
@@ -137,10 +139,12 @@ type options struct {
 	parallel int
 	overhead int64
 	wanted   int
+	least    int
+	asked    bool // for that context
 }
 
 func (w Want) options() (options, error) {
-	o := options{quants: quantisations, kv: kvTypes[:2], parallel: max(w.Parallel, 1), overhead: max(w.Overhead, 0), wanted: w.Context}
+	o := options{quants: quantisations, kv: kvTypes[:2], parallel: max(w.Parallel, 1), overhead: max(w.Overhead, 0), wanted: w.Context, asked: w.Context != 0}
 	switch i := slices.IndexFunc(quantisations, func(q quantisation) bool { return strings.EqualFold(q.name, w.Quant) }); {
 	case w.Weights > 0: // its embedding is not known: all of it is counted
 		o.quants = []quantisation{{w.Quant, w.Weights, 0}}
@@ -174,6 +178,7 @@ func (w Want) options() (options, error) {
 		least = leastContext
 	}
 	least = min(least, o.wanted)
+	o.least = least
 	o.contexts = []int{o.wanted}
 	for _, c := range contexts {
 		if c < o.wanted && c >= least {

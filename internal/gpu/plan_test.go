@@ -67,6 +67,8 @@ func TestMakePlan(t *testing.T) {
 		{"MIG slices are not combined", []Device{slice, slice}, Want{}, "Q5_K_M", 40960, "q8_0", 1},
 		{"a busy GPU", []Device{busy}, Want{}, "Q4_K_M", 8192, "q8_0", 1},
 		{"a server that is there", []Device{card(8)}, Want{Fixed: true}, "Q4_K_M", 16384, "f16", 1},
+		{"a server's own model is in the way", []Device{busy}, Want{Fixed: true, Held: 18 << 30}, "F16", 40960, "f16", 1},
+		{"no more than a GPU has", []Device{busy}, Want{Held: 1 << 40}, "F16", 40960, "f16", 1},
 		{"less context is enough", []Device{card(8)}, Want{Context: 8192}, "Q5_K_M", 8192, "f16", 1},
 		{"an odd context", []Device{card(12)}, Want{Context: 30000}, "Q6_K", 30000, "f16", 1},
 		{"no GPU, the processor allowed", nil, Want{CPU: true}, "Q4_K_M", 8192, "f16", 0},
@@ -83,6 +85,9 @@ func TestMakePlan(t *testing.T) {
 			room := int64(0)
 			for _, d := range p.Devices {
 				room += d.Free
+				if d.Free > d.Total {
+					t.Errorf("more is free than there is: %+v", d)
+				}
 			}
 			if p.VRAM > room || len(p.Why) == 0 {
 				t.Errorf("%s of %s: %v", gib(p.VRAM), gib(room), p.Why)

@@ -13,14 +13,19 @@ const mib = 1 << 20
 
 // smi asks nvidia-smi, where NVML cannot be loaded.
 func smi(ctx context.Context, s Sources) ([]Device, string) {
-	out, err := s.Run(ctx, "nvidia-smi", "--query-gpu=index,uuid,name,memory.total,memory.free,compute_cap,mig.mode.current,driver_version", "--format=csv,noheader,nounits")
+	const fields, format = "--query-gpu=index,uuid,name,memory.total,memory.free", "--format=csv,noheader,nounits"
+	out, err := s.Run(ctx, "nvidia-smi", fields+",compute_cap,mig.mode.current,driver_version", format)
+	if err != nil && strings.Contains(err.Error(), "not a valid field") { // an older driver
+		out, err = s.Run(ctx, "nvidia-smi", fields, format)
+	}
 	if err != nil {
 		return nil, err.Error()
 	}
-	devices, sliced, err := parseSMI(string(out))
+	devices, sliced, broken, err := parseSMI(string(out))
 	if err != nil {
 		return nil, err.Error()
 	}
+	note := strings.Join(broken, "; ")
 	if len(sliced) > 0 { // a GPU in slices cannot be used as a whole
 		list, err := s.Run(ctx, "nvidia-smi", "-L")
 		if err != nil {
@@ -28,21 +33,22 @@ func smi(ctx context.Context, s Sources) ([]Device, string) {
 		}
 		devices = append(devices, parseSlices(string(list), sliced)...)
 	}
-	if len(devices) == 0 {
-		return nil, "nvidia-smi lists no GPU"
+	if len(devices) == 0 && note == "" {
+		note = "nvidia-smi lists no GPU"
 	}
-	return devices, ""
+	return devices, note
 }
 
-// parseSMI reads nvidia-smi's table. GPUs in MIG mode come separately.
-func parseSMI(text string) (devices, sliced []Device, err error) {
+// parseSMI reads nvidia-smi's table. GPUs in MIG mode come separately; broken
+// says of which GPUs the memory cannot be known.
+func parseSMI(text string) (devices, sliced []Device, broken []string, err error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord = -1
 	r.TrimLeadingSpace = true
 	r.LazyQuotes = true
 	rows, err := r.ReadAll()
 	if err != nil {
-		return nil, nil, fmt.Errorf("nvidia-smi's table cannot be read: %w", err)
+		return nil, nil, nil, fmt.Errorf("nvidia-smi's table cannot be read: %w", err)
 	}
 	for _, row := range rows {
 		for i := range row {
@@ -50,16 +56,13 @@ func parseSMI(text string) (devices, sliced []Device, err error) {
 		}
 		said := func() error { return fmt.Errorf("nvidia-smi said %q", firstLine(strings.Join(row, ", "))) }
 		if len(row) < 5 {
-			return nil, nil, said()
+			return nil, nil, nil, said()
 		}
 		index, err := strconv.Atoi(row[0])
 		if err != nil || index < 0 {
-			return nil, nil, said()
+			return nil, nil, nil, said()
 		}
 		d := Device{Index: index, UUID: row[1], Name: row[2], Vendor: "nvidia"}
-		// "[N/A]" on machines whose GPU has no memory of its own.
-		d.Total, d.Free = mebibytes(row[3]), mebibytes(row[4])
-		d.Unified = d.Total == 0
 		if len(row) > 5 {
 			d.Compute = stated(row[5])
 		}
@@ -70,9 +73,19 @@ func parseSMI(text string) (devices, sliced []Device, err error) {
 			sliced = append(sliced, d)
 			continue
 		}
+		switch row[3] {
+		case "[N/A]", "N/A", "[Not Supported]": // it has no memory of its own
+			d.Unified = true
+		default:
+			if d.Total, d.Free = mebibytes(row[3]), mebibytes(row[4]); d.Total == 0 {
+				broken = append(broken, fmt.Sprintf("GPU %d says %q of its memory", index, row[3]))
+				continue
+			}
+			d.Free = min(d.Free, d.Total)
+		}
 		devices = append(devices, d)
 	}
-	return devices, sliced, nil
+	return devices, sliced, broken, nil
 }
 
 func mebibytes(s string) int64 {
@@ -97,7 +110,7 @@ var (
 )
 
 // parseSlices reads the slices of GPUs in MIG mode out of nvidia-smi -L. Their
-// memory is in the name of their profile: "1g.10gb".
+// memory is in the name of their profile, "1g.10gb", in decimal gigabytes.
 func parseSlices(text string, sliced []Device) (slices []Device) {
 	var parent *Device
 	for line := range strings.Lines(text) {
@@ -119,8 +132,8 @@ func parseSlices(text string, sliced []Device) (slices []Device) {
 			continue
 		}
 		d := *parent
-		d.UUID, d.Name, d.MIG = m[3], d.Name+" MIG "+m[1], true
-		d.Total, d.Unified = gb<<30, false
+		d.parent, d.UUID, d.Name, d.MIG = d.UUID, m[3], d.Name+" MIG "+m[1], true
+		d.Total = gb * 1e9
 		d.Free = d.Total // nobody says
 		slices = append(slices, d)
 	}

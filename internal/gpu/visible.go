@@ -16,16 +16,17 @@ func (s Sources) visible(devices []Device) (kept []Device, why string) {
 	case "amd":
 		variables = []string{"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}
 	}
-	for _, v := range variables {
+	kept = devices
+	var hidden []string
+	for _, v := range variables { // AMD's second counts in what the first leaves
 		if list, set := s.Lookup(v); set {
-			kept = choose(devices, list)
-			if len(kept) < len(devices) {
-				why = fmt.Sprintf("%s=%q hides %d of %d GPUs", v, list, len(devices)-len(kept), len(devices))
+			all := len(kept)
+			if kept = choose(kept, list); len(kept) < all {
+				hidden = append(hidden, fmt.Sprintf("%s=%q hides %d of %d GPUs", v, list, all-len(kept), all))
 			}
-			return kept, why
 		}
 	}
-	return devices, ""
+	return kept, strings.Join(hidden, "; ")
 }
 
 // choose reads a list as CUDA does: numbers, or identifiers that may be
@@ -47,25 +48,43 @@ func choose(devices []Device, list string) (kept []Device) {
 // find returns the place of the device that an entry names, or -1.
 func find(devices []Device, entry string) int {
 	if n, err := strconv.Atoi(entry); err == nil {
-		for i, d := range devices {
-			if d.Index == n && !d.MIG {
-				return i
-			}
+		if counted := count(devices); n >= 0 && n < len(counted) {
+			return counted[n]
 		}
+		return -1
+	}
+	if entry == "" {
 		return -1
 	}
 	found := -1
 	for i, d := range devices {
-		if entry == "" || d.UUID == "" || !strings.HasPrefix(d.UUID, entry) {
-			continue
-		}
-		if d.UUID == entry {
+		switch {
+		case d.UUID == entry, d.place != "" && entry == "MIG-"+d.parent+"/"+d.place:
 			return i
+		case strings.HasPrefix(d.UUID, entry), d.parent != "" && strings.HasPrefix(d.parent, entry):
+			if found < 0 {
+				found = i
+			} else if d.parent != devices[found].parent || strings.HasPrefix(d.UUID, entry) {
+				return -1 // it is short of two; the first slice stands for its GPU
+			}
 		}
-		if found >= 0 {
-			return -1 // it is short of two
-		}
-		found = i
 	}
 	return found
+}
+
+// count lists the places of the devices in the order of their numbers. Of a GPU
+// in slices CUDA counts the first slice, after all GPUs that are whole.
+func count(devices []Device) (places []int) {
+	var first []int
+	parents := map[int]bool{}
+	for i, d := range devices {
+		switch {
+		case !d.MIG:
+			places = append(places, i)
+		case !parents[d.Index]:
+			parents[d.Index] = true
+			first = append(first, i)
+		}
+	}
+	return append(places, first...)
 }

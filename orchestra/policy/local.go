@@ -181,7 +181,7 @@ func (l *local) start(ctx context.Context, p *LocalPolicy) error {
 		return err
 	}
 	stage(StagePlan, "planning")
-	plan, err := l.plan(found, url, attached)
+	plan, err := l.plan(ctx, found, url, attached)
 	if err != nil {
 		return err
 	}
@@ -206,21 +206,8 @@ func (l *local) load(ctx context.Context, p *LocalPolicy, plan gpu.Plan, stage f
 		return err
 	}
 	defer c.Close()
-	r.Weights = l.name(plan.Quant)
-	if _, err := c.Show(ctx, r.Weights); err != nil {
-		if !errors.Is(err, ollama.ErrNoModel) {
-			return err
-		}
-		stage(StageLicense, "%s", License)
-		stage(StagePull, "downloading %s", r.Weights)
-		err = c.Pull(ctx, r.Weights, func(x ollama.PullProgress) {
-			if l.progress != nil {
-				l.progress(Progress{Stage: StagePull, Text: x.Status, Done: x.Done, Total: x.Total})
-			}
-		})
-		if err != nil {
-			return err
-		}
+	if err := l.fetch(ctx, c, r, plan, stage); err != nil {
+		return err
 	}
 	// Neither the server's template nor its parser may touch the prompt or the
 	// output, so the model is used under a name of our own that has none.
@@ -254,6 +241,31 @@ func (l *local) load(ctx context.Context, p *LocalPolicy, plan gpu.Plan, stage f
 	p.checked = time.Now()
 	p.Policy, err = Trained(p.model, l.trained...)
 	return err
+}
+
+// fetch makes sure that the server has the weights. A conversion that is not
+// published in F16 is taken in Q8_0, which needs less.
+func (l *local) fetch(ctx context.Context, c *ollama.Client, r *Report, plan gpu.Plan, stage func(Stage, string, ...any)) error {
+	r.Weights = l.name(plan.Quant)
+	_, err := c.Show(ctx, r.Weights)
+	if !errors.Is(err, ollama.ErrNoModel) {
+		return err
+	}
+	stage(StageLicense, "%s", License)
+	for {
+		stage(StagePull, "downloading %s", r.Weights)
+		err := c.Pull(ctx, r.Weights, func(x ollama.PullProgress) {
+			if l.progress != nil {
+				l.progress(Progress{Stage: StagePull, Text: x.Status, Done: x.Done, Total: x.Total})
+			}
+		})
+		less := l.name("Q8_0")
+		if !errors.Is(err, ollama.ErrNoModel) || plan.Quant != "F16" || l.quant != "" || r.Weights == less {
+			return err
+		}
+		r.Plan = append(r.Plan, r.Weights+" is not published: Q8_0 instead")
+		r.Weights = less
+	}
 }
 
 // loadTime is how long the weights may take into memory, from a slow disk.

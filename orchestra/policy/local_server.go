@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/internal/gpu"
+	"github.com/toolorchestra/toolorchestra-go/models/ollama"
 )
 
 const ollamaDefault = "http://127.0.0.1:11434"
@@ -79,7 +80,7 @@ func here(address string) bool {
 
 // plan chooses what is loaded. Of another machine nothing is known but what the
 // server says after loading.
-func (l *local) plan(found gpu.Found, address string, attached bool) (gpu.Plan, error) {
+func (l *local) plan(ctx context.Context, found gpu.Found, address string, attached bool) (gpu.Plan, error) {
 	w := gpu.Want{Quant: l.quant, Context: l.context, Parallel: max(l.parallel, 1), CPU: l.cpu, Fixed: attached}
 	if attached && !here(address) {
 		p := gpu.Plan{Quant: l.quant, Context: l.context, Parallel: w.Parallel, Why: []string{"the server is on another machine: its GPU is not planned for, only checked after loading"}}
@@ -91,7 +92,25 @@ func (l *local) plan(found gpu.Found, address string, attached bool) (gpu.Plan, 
 		}
 		return p, nil
 	}
+	if attached {
+		w.Held = held(ctx, address)
+	}
 	return gpu.MakePlan(found, w)
+}
+
+// held is the GPU memory that a server's models take, our own of the last run
+// among them: it is the server's to use again. 0 if it does not say.
+func held(ctx context.Context, address string) (bytes int64) {
+	c, err := ollama.NewClient(address, nil)
+	if err != nil {
+		return 0
+	}
+	defer c.Close()
+	running, _ := c.Running(ctx) // what is wrong shows at the next call
+	for _, m := range running {
+		bytes += max(m.SizeVRAM, 0)
+	}
+	return bytes
 }
 
 // launch starts a server for the plan.

@@ -4,7 +4,9 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -166,6 +168,40 @@ func TestLocalPullFails(t *testing.T) {
 	var e *LocalError
 	if !errors.As(err, &e) || e.Stage != StagePull || !licensed {
 		t.Errorf("%v, licence shown: %v", err, licensed)
+	}
+}
+
+// A quantisation that is not published is replaced by the next, unless it was
+// asked for.
+func TestLocalFallsBack(t *testing.T) {
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		switch r.URL.Path {
+		case "/api/version":
+			fmt.Fprint(w, `{"version":"0.17.4"}`)
+		case "/api/ps", "/api/tags":
+			fmt.Fprint(w, `{"models":[]}`)
+		case "/api/pull":
+			asked = append(asked, in.Model)
+			fmt.Fprintln(w, `{"error":"pull model manifest: file does not exist"}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprintf(w, `{"error":"model '%s' not found"}`, in.Model)
+		}
+	}))
+	defer s.Close()
+	big := gpu.Found{Devices: []gpu.Device{{Name: "Test GPU", Vendor: "nvidia", Total: 80 << 30, Free: 80 << 30}}}
+	for _, tt := range []struct {
+		opt  LocalOption
+		want int
+	}{{nil, 2}, {WithQuantization("F16"), 1}, {WithQuantization("Q4_K_M"), 1}} {
+		asked = nil
+		_, err := Local(minute(t), WithServer(s.URL), on(big), tt.opt)
+		if !errors.Is(err, ollama.ErrNoModel) || len(asked) != tt.want || tt.want == 2 && asked[1] != Weights+":Q8_0" {
+			t.Errorf("%v, asked for %v", err, asked)
+		}
 	}
 }
 
