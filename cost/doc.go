@@ -17,4 +17,10 @@
 // server honours the output cap, and the input is counted exactly or bounded
 // by its bytes, as models.Metered does. A provider that bills more than was
 // reserved is charged in full and shows in Row.Over.
+//
+// # Budgets that outlive a process
+//
+// Share makes budgets that a Store keeps: per day or month, per tenant or tag,
+// and with cost/sqlite across processes and restarts. A run leases its part
+// and spends it in memory; what a killed process held is charged, not lost.
 package cost

@@ -211,7 +211,7 @@ func (h *Hold) charge(r Row) {
 	h.end(spent)
 	h.charged = Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
 	for s := h.m; s != nil; s = s.parent {
-		if s.from == nil {
+		if s.from == nil && !s.quiet {
 			s.rows = append(s.rows, r)
 		}
 	}

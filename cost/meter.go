@@ -29,6 +29,7 @@ type Meter struct {
 	rows        Ledger
 	live        *Hold // of a hold's own meter: the calls under way below it
 	closed      bool
+	quiet       bool // keeps no rows: the only scope within it does
 }
 
 // subUse is what one name has taken of a meter.

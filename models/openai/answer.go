@@ -31,7 +31,7 @@ type answer struct {
 	any     bool // something arrived
 	choice  bool // so did a choice
 	model   string
-	usage   cost.Usage
+	usage   cost.Tally
 	finish  string // as the server said it; "" = not yet
 	refused bool
 
@@ -62,7 +62,8 @@ func (a *answer) about(p *reply) {
 	if p.Model != "" {
 		a.model = string(p.Model)
 	}
-	addUsage(&a.usage, p.Usage)
+	a.usage.Counts(p.Usage)
+	a.usage.Served(string(p.Service))
 	if a.r.Tokens && a.promptIDs == nil {
 		a.promptIDs = ids(p.PromptIDs)
 	}
@@ -70,7 +71,7 @@ func (a *answer) about(p *reply) {
 
 func (a *answer) takeChoice(c *choice) error {
 	a.choice = true
-	addUsage(&a.usage, c.Usage)
+	a.usage.Counts(c.Usage)
 	if c.Finish != "" {
 		a.finish = string(c.Finish)
 	}
@@ -132,7 +133,7 @@ func (a *answer) takeContent(m *content, d *models.Delta) error {
 
 // response is what has arrived. Whether it is all is not its business.
 func (a *answer) response() *models.Response {
-	u := a.usage
+	u := a.usage.Usage()
 	u.Requests, u.Wall = 1, time.Since(a.start)
 	out := &models.Response{Text: a.text.String(), Reasoning: a.reasoning.String(), Model: a.model, Usage: u}
 	if out.Calls = a.listed; out.Calls == nil {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
 )
 
@@ -30,7 +31,7 @@ func (m *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 	if err := ended(ctx); err != nil {
 		return nil, m.fail(nil, models.Error{Err: err})
 	}
-	a := &answer{r: r, start: time.Now()}
+	a := &answer{r: r, start: time.Now(), usage: cost.Tally{Flavor: cost.Chat}}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, err := m.post(inner, endpoint, body, r.OnDelta != nil)

@@ -220,10 +220,11 @@ func TestUsage(t *testing.T) {
 		{"no own key", []string{`{"cost":0.02,"is_byok":false,"cost_details":{"upstream_inference_cost":0.02}}`}, cost.Usage{}, "0.02"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var got cost.Usage
+			tally := cost.Tally{Flavor: cost.Chat}
 			for _, p := range tt.parts {
-				addUsage(&got, json.RawMessage(p))
+				tally.Counts(json.RawMessage(p))
 			}
+			got := tally.Usage()
 			usd := ""
 			if got.USD != nil {
 				b, _ := got.USD.MarshalText()

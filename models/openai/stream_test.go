@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
 )
 
@@ -345,7 +346,7 @@ func FuzzStream(f *testing.F) {
 	m := overReader(f, nil).(*client)
 	f.Fuzz(func(t *testing.T, body string) {
 		var h heard
-		a := &answer{r: &models.Request{Messages: hello, Tokens: true, OnDelta: h.add}}
+		a := &answer{r: &models.Request{Messages: hello, Tokens: true, OnDelta: h.add}, usage: cost.Tally{Flavor: cost.Chat}}
 		e := m.stream(context.Background(), &http.Response{Body: io.NopCloser(strings.NewReader(body))}, a)
 		got, err := a.done()
 		if e != nil || err != nil {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-
-	"github.com/toolorchestra/toolorchestra-go/cost"
 )
 
 // reply is a whole body, or one chunk of a stream. Servers differ in the types
@@ -15,6 +13,7 @@ type reply struct {
 	Model     lenient         `json:"model"`
 	Choices   []choice        `json:"choices"`
 	Usage     json.RawMessage `json:"usage"`
+	Service   lenient         `json:"service_tier"` // that served the call
 	Error     json.RawMessage `json:"error"`
 	PromptIDs json.RawMessage `json:"prompt_token_ids"` // vLLM, chat
 }
@@ -142,74 +141,6 @@ func integer(b json.RawMessage) (n int64, ok bool) {
 		return math.MinInt64, true
 	}
 	return int64(f), true
-}
-
-// addUsage replaces in u the counts that b states: they are cumulative. A usage
-// that states none changes nothing, nor does one of zeros after one that was not.
-func addUsage(u *cost.Usage, b json.RawMessage) {
-	type fields struct {
-		Prompt     json.RawMessage `json:"prompt_tokens"`
-		Completion json.RawMessage `json:"completion_tokens"`
-		CacheHit   json.RawMessage `json:"prompt_cache_hit_tokens"` // DeepSeek
-		Cost       json.RawMessage `json:"cost"`                    // OpenRouter, USD
-		BYOK       json.RawMessage `json:"is_byok"`
-	}
-	var f fields
-	if isNull(b) || json.Unmarshal(b, &f) != nil {
-		return
-	}
-	var details struct {
-		Prompt struct {
-			Cached json.RawMessage `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-		Completion struct {
-			Reasoning json.RawMessage `json:"reasoning_tokens"`
-		} `json:"completion_tokens_details"`
-		Cost struct {
-			Upstream json.RawMessage `json:"upstream_inference_cost"`
-		} `json:"cost_details"`
-	}
-	_ = json.Unmarshal(b, &details) // a part of the wrong type is as good as missing
-	in, okIn := integer(f.Prompt)
-	out, okOut := integer(f.Completion)
-	if (okIn || okOut) && in == 0 && out == 0 && (u.Input != 0 || u.Output != 0) {
-		return
-	}
-	if okIn {
-		u.Input, u.Known = in, true
-	}
-	if okOut {
-		u.Output, u.Known = out, true
-	}
-	if n, ok := integer(details.Prompt.Cached); ok {
-		u.CacheRead = n
-	} else if n, ok := integer(f.CacheHit); ok {
-		u.CacheRead = n
-	}
-	if n, ok := integer(details.Completion.Reasoning); ok {
-		u.Reasoning = n
-	}
-	if usd, ok := amount(f.Cost); ok {
-		// With the user's own key at the provider, cost is OpenRouter's fee alone.
-		if up, ok := amount(details.Cost.Upstream); ok && string(f.BYOK) == "true" && up > 0 {
-			usd += min(up, cost.MaxAmount-max(usd, 0))
-		}
-		u.USD = &usd
-	}
-}
-
-// amount reads a number of US dollars, exactly as it is written.
-func amount(b json.RawMessage) (cost.Amount, bool) {
-	s := scalar(b)
-	a, err := cost.ParseAmount(s)
-	if err != nil {
-		f, err := strconv.ParseFloat(s, 64) // with an exponent
-		if err != nil {
-			return 0, false
-		}
-		a = cost.Dollars(f)
-	}
-	return a, s != "" && a.Valid()
 }
 
 // logprobs reads the log probabilities of a chat's tokens or a completion's.

@@ -1,0 +1,11 @@
+//go:build soak
+
+package sqlite_test
+
+import "time"
+
+const (
+	shareFor   = 5 * time.Minute
+	shareLease = 0.00027
+	kills      = 50
+)
