@@ -11,7 +11,9 @@ import (
 type Checkpoint interface {
 	// Append keeps one durable event of a run, a JSON object, behind those it has.
 	// When it returns nil, the event must outlive the process. The event that
-	// begins a call is kept before the call is made. An error stops the run:
+	// begins a call is kept before the call is made. The event "resumed" says, as
+	// "after", how many events its trajectory had: a store that has another number
+	// refuses it (ErrStale), or a call might be made twice. An error stops the run:
 	// nothing more is spent that nobody could account for.
 	Append(ctx context.Context, run string, event json.RawMessage) error
 }

@@ -47,6 +47,9 @@ func (r *run) end(stop Stop, err error) (*Result, error) {
 	}
 	r.reserve.Release()
 	r.charged()
+	if r.broken != nil && r.traj.answer == "" { // whatever else went wrong in that turn
+		stop, err = Failed, r.broken
+	}
 	spent := r.meter.Close()
 	spent.Turns, spent.Time = r.state.Turn, r.active()
 	e := Stopped{Stop: stop, Answer: r.traj.answer, Truncated: r.traj.truncated, Sources: r.traj.sources, Spent: spent}

@@ -54,6 +54,7 @@ type Waiting struct{ Pending }
 // Resumed begins the next part of a run.
 type Resumed struct {
 	At      time.Time `json:"at"`
+	After   int       `json:"after"` // events that the run had
 	Replies []Reply   `json:"replies,omitempty"`
 }
 

@@ -30,6 +30,7 @@ type FileCheckpoint struct {
 	dir  string
 	mu   sync.Mutex
 	open map[string]*runFile
+	shut bool
 }
 
 type runFile struct {
@@ -56,11 +57,12 @@ func (c *FileCheckpoint) path(run string) string {
 func (c *FileCheckpoint) Append(_ context.Context, run string, event json.RawMessage) error {
 	var head struct {
 		Event string `json:"event"`
+		After int    `json:"after"`
 	}
 	if err := json.Unmarshal(event, &head); err != nil {
 		return err
 	}
-	f, err := c.file(run, head.Event)
+	f, err := c.file(run, head.Event, head.After)
 	if err != nil {
 		return err
 	}
@@ -87,9 +89,12 @@ func (c *FileCheckpoint) Append(_ context.Context, run string, event json.RawMes
 }
 
 // file returns the open file of a run.
-func (c *FileCheckpoint) file(run, event string) (*runFile, error) {
+func (c *FileCheckpoint) file(run, event string, after int) (*runFile, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.shut {
+		return nil, fmt.Errorf("orchestra: the checkpoint: %w", os.ErrClosed)
+	}
 	if f := c.open[run]; f != nil {
 		if event == (Started{}).event() || event == (Resumed{}).event() {
 			return nil, fmt.Errorf("%w: %q", ErrInUse, run)
@@ -98,12 +103,10 @@ func (c *FileCheckpoint) file(run, event string) (*runFile, error) {
 	}
 	flags := os.O_RDWR
 	if event == (Started{}).event() {
-		flags |= os.O_CREATE | os.O_EXCL
+		flags |= os.O_CREATE // a crash may have left an empty one
 	}
 	f, err := os.OpenFile(c.path(run), flags, 0o600)
 	switch {
-	case errors.Is(err, os.ErrExist):
-		return nil, fmt.Errorf("%w: %q: resume it, or give Task.ID another value", ErrRunExists, run)
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("orchestra: the events of %q are not in %s: resume a run with the checkpoint that kept it: %w", run, c.dir, err)
 	case err != nil:
@@ -111,6 +114,9 @@ func (c *FileCheckpoint) file(run, event string) (*runFile, error) {
 	}
 	if err = lockFile(f); err == nil {
 		err = dropTornTail(f)
+	}
+	if err == nil {
+		err = follows(f, run, event, after)
 	}
 	if err == nil && event == (Started{}).event() {
 		err = syncDir(c.dir)
@@ -122,6 +128,37 @@ func (c *FileCheckpoint) file(run, event string) (*runFile, error) {
 	r := &runFile{f: f}
 	c.open[run] = r
 	return r, nil
+}
+
+// ErrStale means that a run went on since the trajectory was read.
+var ErrStale = errors.New("orchestra: the run went on since its trajectory was read")
+
+// follows checks that an event that begins a part stands where it belongs.
+func follows(f *os.File, run, event string, after int) error {
+	if event != (Started{}).event() && event != (Resumed{}).event() {
+		return nil
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	lines, buf := 0, make([]byte, 64<<10)
+	for {
+		n, err := f.Read(buf)
+		lines += bytes.Count(buf[:n], []byte("\n"))
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case event == (Started{}).event() && lines > 0:
+		return fmt.Errorf("%w: %q: resume it, or give Task.ID another value", ErrRunExists, run)
+	case event == (Resumed{}).event() && lines != after:
+		return fmt.Errorf("%w: %q has %d events, and %d were read: read it again with Trajectory", ErrStale, run, lines, after)
+	}
+	return nil
 }
 
 // dropTornTail removes what stands behind the last line break: the process died
@@ -187,6 +224,7 @@ func (c *FileCheckpoint) Unfinished() ([]string, error) {
 func (c *FileCheckpoint) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.shut = true
 	var errs []error
 	for run, f := range c.open {
 		errs = append(errs, f.f.Close())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -21,6 +22,7 @@ type history struct {
 	rows     cost.Ledger
 	calls    map[string]Called         // that were begun
 	returned map[string]policy.Outcome // that are over
+	charged  map[string]bool           // calls that are open, and whose charge is known
 	waiting  map[string]Pending
 	approved map[string]bool
 	turns    []pastTurn
@@ -34,11 +36,14 @@ type pastTurn struct {
 	Decided
 	ids  []string
 	done []policy.Outcome // in the order in which they returned
+
+	cut   bool // its error is the end of the run, no failure of the policy
+	fresh bool // failures are counted anew behind it
 }
 
 // readHistory folds the events. A trajectory is trusted, but may end anywhere.
 func (r *run) readHistory(t *Trajectory) (*history, error) {
-	h := &history{calls: map[string]Called{}, returned: map[string]policy.Outcome{}, waiting: map[string]Pending{}, approved: map[string]bool{}}
+	h := &history{calls: map[string]Called{}, returned: map[string]policy.Outcome{}, charged: map[string]bool{}, waiting: map[string]Pending{}, approved: map[string]bool{}}
 	var began, last time.Time
 	known := cost.Amount(0) // what the last turn cost, by its outcomes
 	listed := cost.Amount(0)
@@ -72,6 +77,9 @@ func (r *run) readHistory(t *Trajectory) (*history, error) {
 			h.deciding = nil
 			p := pastTurn{Decided: e}
 			for i := range e.Decision.Calls {
+				if e.Err != "" {
+					break // they were never made, nor named
+				}
 				p.ids = append(p.ids, r.identify(e.Decision.Calls, i))
 			}
 			h.turns = append(h.turns, p)
@@ -79,24 +87,46 @@ func (r *run) readHistory(t *Trajectory) (*history, error) {
 			seen(e.Start.Add(e.Took))
 		case Called:
 			h.calls[e.ID] = e
+			delete(h.charged, e.ID)
 			delete(h.waiting, e.ID)
 			r.took(e.ID)
 		case Waiting:
 			h.waiting[e.ID] = e.Pending
+			r.took(e.ID)
 		case Returned:
 			h.returned[e.ID] = e.Outcome
 			delete(h.waiting, e.ID)
 			r.took(e.ID)
-			known += e.USD
+			if e.Err == nil || e.Err.Kind != tools.Interrupted { // that was charged by Resume
+				known += e.USD
+			}
 			if n := len(h.turns); n > 0 {
 				h.turns[n-1].done = append(h.turns[n-1].done, e.Outcome)
 			}
 		case Charged:
 			h.rows = append(h.rows, e.Row)
-			listed += e.USD
+			switch {
+			case e.Err != lostCharge:
+				listed += e.USD
+			case e.ID == "":
+				h.deciding = nil
+			default:
+				h.charged[e.ID] = true
+			}
 			seen(e.Start.Add(e.Took))
 		case Stopped:
 			h.stop, h.active = e.Stop, e.Spent.Time
+			h.deciding = nil // a part that says how it ended has charged everything
+			for id := range h.calls {
+				if _, open := h.open(id); open {
+					h.charged[id] = true
+				}
+			}
+			if n := len(h.turns); n > 0 {
+				p := &h.turns[n-1]
+				p.fresh = p.fresh || e.Stop == OutOfBudget || e.Stop == OutOfTurns || e.Stop == OutOfTime
+				p.cut = p.cut || (e.Stop == OutOfBudget || e.Stop == OutOfTime || e.Stop == Canceled) && !strings.Contains(p.Err, policy.ErrMalformed.Error())
+			}
 		}
 	}
 	if h.started.Schema == "" {
@@ -135,21 +165,21 @@ func (h *history) apply(replies []Reply) {
 func (h *history) lost(run string) (rows cost.Ledger) {
 	row := func(id, name string, held cost.Spend) {
 		rows = append(rows, cost.Row{ID: id, Scope: run, Name: name, USD: held.USD, Held: held.USD, Basis: cost.Reserved, Start: time.Now(),
-			Err: "the process ended during the call: it is charged what was held for it"})
+			Err: lostCharge})
 	}
 	if h.deciding != nil {
 		row("", policyName, h.deciding.Held)
 	}
 	for _, p := range h.turns {
 		for _, id := range p.ids {
-			if c, ok := h.open(id); ok {
+			if c, ok := h.open(id); ok && !h.charged[id] {
 				row(id, c.Call.Tool, c.Held)
 			}
 		}
 	}
-	for id, c := range h.calls { // of a last attempt, which no decision asked for
-		if _, ok := h.open(id); ok && !slices.ContainsFunc(h.turns, func(p pastTurn) bool { return slices.Contains(p.ids, id) }) {
-			row(id, c.Call.Tool, c.Held)
+	for _, id := range h.strays() {
+		if !h.charged[id] {
+			row(id, h.calls[id].Call.Tool, h.calls[id].Held)
 		}
 	}
 	if h.missing > 0 {
@@ -157,6 +187,30 @@ func (h *history) lost(run string) (rows cost.Ledger) {
 			Err: "the process ended before the rows of the last turn were kept: this is their sum"})
 	}
 	return rows
+}
+
+// lostCharge marks such rows.
+const lostCharge = "the process ended during the call: it is charged what was held for it"
+
+// strays are the open calls that no decision asked for: of a last attempt.
+func (h *history) strays() (ids []string) {
+	for id := range h.calls {
+		if _, ok := h.open(id); ok && !slices.ContainsFunc(h.turns, func(p pastTurn) bool { return slices.Contains(p.ids, id) }) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// unfinished reports whether the last turn has something left to do.
+func (h *history) unfinished() bool {
+	n := len(h.turns)
+	if n == 0 || h.turns[n-1].Err != "" {
+		return false
+	}
+	return h.stop == "" || h.stop == Paused || h.stop == Canceled ||
+		slices.ContainsFunc(h.turns[n-1].ids, func(id string) bool { _, over := h.returned[id]; return !over })
 }
 
 // open returns a call that was begun and is not over.

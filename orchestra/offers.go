@@ -111,7 +111,7 @@ func (r *run) newUnits() {
 			add(t, t.names, t.spec.Latency).proposed = true
 		case t.plain:
 			add(t, t.names, t.spec.Latency).offer.Args = noArgs
-		case len(o.writers) > 0:
+		case len(o.writers) > 0 && t.spec.Effects&(tools.NeedsApproval|tools.ClientSide) == 0: // whoever agrees has to see the arguments
 			for j := range o.writers {
 				w := &o.writers[j]
 				u := add(t, append([]string{w.info.Name}, t.names...), t.spec.Latency+w.info.Latency)

@@ -37,11 +37,13 @@ const (
 func Approve(id string) Reply { return Reply{kind: approve, id: id} }
 
 // Refuse tells the policy that the call with that id may not be made, and why.
-func Refuse(id, reason string) Reply { return Reply{kind: refuse, id: id, reason: reason} }
+func Refuse(id, reason string) Reply { return Reply{kind: refuse, id: id, reason: brief(reason)} }
 
 // Provide gives the result of a call that the caller made: of a ClientSide
 // tool. It implies approval.
-func Provide(id string, r tools.Result) Reply { return Reply{kind: provide, id: id, result: r} }
+func Provide(id string, r tools.Result) Reply {
+	return Reply{kind: provide, id: id, result: bounded(r)}
+}
 
 // AddBudget adds b to the run's budget; its zero fields add nothing.
 func AddBudget(b cost.Budget) Reply { return Reply{kind: addBudget, budget: b} }

@@ -23,7 +23,7 @@ func (r *run) prepare() error {
 	if err := r.canAnswer(); err != nil {
 		return err
 	}
-	if err := r.canPay(); err != nil {
+	if err := r.canPay(); err != nil && !(r.resumed && r.state.Turn > 0) {
 		return err
 	}
 	if _, _, attempts := s.Work.Len(); attempts > 0 { // of a run that was resumed
@@ -35,6 +35,9 @@ func (r *run) prepare() error {
 	hold, err := r.meter.Reserve(e)
 	var exceeded *cost.ExceededError
 	switch {
+	case errors.As(err, &exceeded) && r.resumed && r.state.Turn > 0: // as setAside: it goes on with what it has
+		r.ready = true
+		return nil
 	case errors.As(err, &exceeded):
 		return &InvalidError{Field: "Task.Budget", Err: err,
 			Fix: fmt.Sprintf("the cheapest way to an answer (%s) takes at least %v, and %v is left: raise the budget, or allow or add something cheaper", e.Name, e.Floor.USD, s.Left.USD)}
@@ -179,7 +182,7 @@ func (r *run) lastAttempt(why Stop) {
 		var best *unit
 		for i := range r.units {
 			u := &r.units[i]
-			if u.answers() && u.now == "" && u.offer.Args != nil &&
+			if u.answers() && u.offer.Effects&(tools.NeedsApproval|tools.ClientSide) == 0 && u.now == "" && u.offer.Args != nil &&
 				(best == nil || u.offer.Estimate.Floor.USD < best.offer.Estimate.Floor.USD) {
 				best = u
 			}

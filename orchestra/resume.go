@@ -39,7 +39,7 @@ func (o *Orchestrator) resume(s *Stream, yield func(Event) bool) (*Result, error
 	r.jobs, r.free, r.ids = r.space.jobs[:0], r.space.free[:0], r.space.ids[:0]
 	h, err := r.setUp(s)
 	if err != nil {
-		res := &Result{Trajectory: s.past}
+		res := &Result{Trajectory: &Trajectory{}}
 		if s.past != nil {
 			res = s.past.Result()
 		}
@@ -52,7 +52,7 @@ func (o *Orchestrator) resume(s *Stream, yield func(Event) bool) (*Result, error
 			s.res = r.blow()
 		}
 	}()
-	r.emit(Resumed{At: r.start, Replies: s.replies})
+	r.emit(Resumed{At: r.start, After: len(s.past.events), Replies: s.replies})
 	for _, row := range h.lost(r.state.Run) {
 		r.emit(Charged{row})
 	}
@@ -106,7 +106,7 @@ func (r *run) setUp(s *Stream) (*history, error) {
 	if r.yield != nil {
 		st.OnDelta = r.onDelta
 	}
-	r.approved = h.approved
+	r.approved, r.resumed = h.approved, true
 	r.traj.events, r.traj.lines = slices.Clone(s.past.events), slices.Clone(s.past.lines)
 	r.traj.answer = ""
 	return h, nil
@@ -115,9 +115,9 @@ func (r *run) setUp(s *Stream) (*history, error) {
 // goOn rebuilds what the loop knew, ends the turn that was under way, and takes
 // further ones.
 func (r *run) goOn(h *history) (Stop, error) {
-	unfinished := h.stop == "" || h.stop == Paused || h.stop == Canceled
+	unfinished := h.unfinished()
 	for i, p := range h.turns {
-		if i < len(h.turns)-1 || !unfinished || p.Err != "" {
+		if i < len(h.turns)-1 || !unfinished {
 			r.past(p)
 		}
 	}
@@ -136,7 +136,13 @@ func (r *run) goOn(h *history) (Stop, error) {
 	if h.stop == OutOfBudget || h.stop == OutOfTurns || h.stop == OutOfTime {
 		r.failures = 0 // somebody has had a look
 	}
-	if n := len(h.turns); n > 0 && unfinished && h.turns[n-1].Err == "" {
+	for _, id := range h.strays() {
+		r.stray(h, id)
+	}
+	if stop, err := r.over(); stop != "" {
+		return stop, err // calls that wait, and replies to them, are for the next part
+	}
+	if n := len(h.turns); unfinished {
 		turn, fatal := r.complete(h, h.turns[n-1])
 		if stop, err := r.concluded(turn, fatal); stop != "" {
 			return stop, err
@@ -144,6 +150,20 @@ func (r *run) goOn(h *history) (Stop, error) {
 	}
 	return r.turns()
 }
+
+// stray ends a last attempt that was under way when the process ended.
+func (r *run) stray(h *history, id string) {
+	c := h.calls[id]
+	e := &tools.Error{Tool: c.Call.Tool, CallID: id, Kind: tools.Interrupted, Err: errInterrupted}
+	r.emit(Returned{policy.Outcome{ID: id, Call: c.Call, USD: c.Held.USD, Err: e}})
+	if t := r.o.tool(c.Call.Tool); t != nil && t.spec.Effects&tools.Idempotent == 0 {
+		if u, err := r.unitFor(t, c.Call); err == nil && u != nil {
+			u.fails = brokenAfter // not again
+		}
+	}
+}
+
+var errInterrupted = errors.New("the process ended during the call: whether it happened is not known")
 
 // past adds a turn that is over.
 func (r *run) past(p pastTurn) {
@@ -153,6 +173,14 @@ func (r *run) past(p pastTurn) {
 		}
 	}
 	t := policy.Turn{N: p.Turn, Decision: p.Decision, Start: p.Start, Took: p.Took}
+	defer func() {
+		if p.fresh {
+			r.failures = 0
+		}
+	}()
+	if p.cut && p.Err != "" {
+		return
+	}
 	if p.Err != "" {
 		r.failures++
 		if strings.Contains(p.Err, policy.ErrMalformed.Error()) { // as the loop does
@@ -228,7 +256,7 @@ func (r *run) complete(h *history, p pastTurn) (policy.Turn, error) {
 				continue // made again
 			}
 			o.USD = began.Held.USD
-			refused(tools.Interrupted, errors.New("the process ended during the call: whether it happened is not known"))
+			refused(tools.Interrupted, errInterrupted)
 		default:
 			if !r.replied(o, h.said, refused) {
 				continue
@@ -236,9 +264,10 @@ func (r *run) complete(h *history, p pastTurn) (policy.Turn, error) {
 		}
 		known[i] = true
 		r.emit(Returned{*o})
+		p.done = append(slices.Clip(p.done), *o)
 	}
-	for _, o := range done { // in the order of the calls, as if nothing had happened
-		if o.Err == nil && slices.Contains(p.ids, o.ID) && known[slices.Index(p.ids, o.ID)] {
+	for _, o := range p.done { // in the order of the events, as past has them
+		if o.Err == nil {
 			r.state.Work = r.state.Work.With(o.Result)
 		}
 	}

@@ -49,8 +49,9 @@ type run struct {
 
 	before   time.Duration   // that the run was active, before it was resumed
 	approved map[string]bool // calls that somebody agreed to, by id
-	pending  []Pending       // calls that wait for a reply
-	broken   error           // why events are not kept any more
+	resumed  bool
+	pending  []Pending // calls that wait for a reply
+	broken   error     // why events are not kept any more
 
 	// What short runs need, without allocations of its own.
 	space struct {

@@ -6,6 +6,6 @@ import "time"
 
 const (
 	shareFor   = 5 * time.Minute
-	shareLease = 0.00027
+	shareLease = 0.00018
 	kills      = 50
 )

@@ -166,6 +166,8 @@ func (w Want) options() (options, error) {
 		o.kv = kvTypes[i : i+1]
 	}
 	switch {
+	case w.Parallel > 1024: // tokens × bytes must not overflow
+		return o, &ArgumentError{"Parallel", "use at most 1024"}
 	case w.Context < 0 || w.MinContext < 0 || w.Parallel < 0:
 		return o, &ArgumentError{"Context", "tokens and numbers of decisions are positive, or 0 for the default"}
 	case w.Context > mostContext:

@@ -30,7 +30,8 @@ type localOption func(*local)
 func (f localOption) applyLocal(l *local) { f(l) }
 
 // WithServer uses the Ollama server at that address and starts none. Without it,
-// Local tries $OLLAMA_HOST, then 127.0.0.1:11434, then starts one.
+// Local uses the one at $OLLAMA_HOST if that is set, else one at 127.0.0.1:11434
+// if it answers, and else starts one.
 func WithServer(url string) LocalOption { return localOption(func(l *local) { l.url = url }) }
 
 // WithBinary is the ollama program that is started if no server answers; ""
@@ -180,6 +181,9 @@ func (l *local) start(ctx context.Context, p *LocalPolicy) error {
 	if err != nil {
 		return err
 	}
+	if ctx.Err() != nil { // then what was found says nothing
+		return context.Cause(ctx)
+	}
 	stage(StagePlan, "planning")
 	plan, err := l.plan(ctx, found, url, attached)
 	if err != nil {
@@ -201,6 +205,7 @@ func (l *local) start(ctx context.Context, p *LocalPolicy) error {
 // load gets the model and puts it into memory.
 func (l *local) load(ctx context.Context, p *LocalPolicy, plan gpu.Plan, stage func(Stage, string, ...any)) error {
 	r := &p.report
+	r.stage = StageServer
 	c, err := ollama.NewClient(r.Server, nil)
 	if err != nil {
 		return err
@@ -211,15 +216,20 @@ func (l *local) load(ctx context.Context, p *LocalPolicy, plan gpu.Plan, stage f
 	}
 	// Neither the server's template nor its parser may touch the prompt or the
 	// output, so the model is used under a name of our own that has none.
+	r.stage = StageLoad
 	r.Model = rawName(r.Weights)
 	if err := c.Create(ctx, r.Model, r.Weights); err != nil {
 		return err
+	}
+	keep := time.Duration(-1) // for the life of our own server
+	if p.server == nil {
+		keep = 0 // of another's: as it was told
 	}
 	p.model, err = ollama.New(r.Model, ollama.Config{
 		BaseURL:     r.Server,
 		Context:     plan.Context,
 		Options:     l.runtime,
-		KeepAlive:   -1,
+		KeepAlive:   keep,
 		MaxInFlight: max(l.parallel, 1),
 		LoadTime:    loadTime,
 		Info:        models.Info{Name: l.title(), Context: plan.Context},

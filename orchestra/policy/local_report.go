@@ -181,8 +181,10 @@ func (p *LocalPolicy) Check(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.checked, p.lost = time.Now(), nil
-	if err != nil {
+	p.checked = time.Now()
+	if err == nil {
+		p.lost = nil
+	} else { // a check that could not be made does not make a lost placement good
 		r := p.report
 		r.placed(where)
 		err = &LocalError{Stage: StageLoad, Report: r, Err: err}
