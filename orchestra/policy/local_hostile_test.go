@@ -16,8 +16,7 @@ import (
 
 // fakeOllama has the model, loaded with vram of 9 GiB.
 func fakeOllama(t *testing.T, vram *atomic.Int64, fail string, keep *atomic.Value) string {
-	var s *httptest.Server
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == fail {
 			http.Error(w, `{"error":"disk full"}`, 500)
 			return
