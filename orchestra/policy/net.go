@@ -1,0 +1,258 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/learned"
+)
+
+// ErrBinding means that a network has parameters of its own for some experts,
+// and the orchestrator has others.
+var ErrBinding = errors.New("policy: the network is bound to other experts")
+
+// Network is a policy whose choice among experts was learned from recorded
+// answers (package train). It reads the task, weighs the answers that it has seen
+// by who gave them and at what length, and asks a further expert where that is
+// worth more than it costs. What experts cannot do (search, code, other tools) it
+// leaves to the weights of Embedded: where those would call a tool, it does.
+//
+// It knows experts by their price, their measured Skill and their Card, never by
+// name, unless it was trained as bound to a fixed set of them. It is immutable
+// and safe for concurrent use.
+type Network struct {
+	h     learned.Header
+	n     *learned.Net
+	w     *weights
+	cards map[string]*learned.Card // by name of the expert
+	prior *learned.Card
+	worth cost.Amount
+	bound map[string]int
+	pool  *sync.Pool // of *thought
+}
+
+// NetworkOption varies what ReadNetwork and LoadNetwork make.
+type NetworkOption interface{ network(*Network) error }
+
+type networkOption func(*Network) error
+
+func (f networkOption) network(n *Network) error { return f(n) }
+
+// WithWorth says what a right answer is worth. An expert is then asked if it
+// raises the chance of one by more than its price is of that sum, whatever the
+// preferences' weight of cost. The default goes by the preferences: see
+// CostShare.
+func WithWorth(a cost.Amount) NetworkOption {
+	return networkOption(func(n *Network) error {
+		if a <= 0 {
+			return fmt.Errorf("policy: WithWorth: %s is no worth: state a positive sum, or leave the option out", a)
+		}
+		n.worth = a
+		return nil
+	})
+}
+
+// WithCards adds what was measured of experts, by their names. A card replaces
+// what the expert's Skill says.
+func WithCards(cards ...Card) NetworkOption {
+	return networkOption(func(n *Network) error {
+		for i := range cards {
+			c, err := n.card(&cards[i])
+			if err != nil {
+				return err
+			}
+			n.cards[cards[i].Name] = c
+		}
+		return nil
+	})
+}
+
+// CostShare is what the cost of the dearest expert is worth in probability of a
+// right answer, at weights of 1 for cost and for accuracy: a call at that price
+// has to raise the chance by as much. It grows with the ratio of the two
+// weights, and prices below the dearest one's count in proportion.
+const CostShare = 0.12
+
+// latencyShare is the same for the time of the slowest expert.
+const latencyShare = 0.03
+
+// useShare is what asking a fully preferred expert is worth.
+const useShare = 0.1
+
+// ReadNetwork reads a network from a file that package train wrote. Errors wrap
+// ErrWeights, or are those of r.
+func ReadNetwork(r io.Reader, opts ...NetworkOption) (*Network, error) {
+	h, net, err := learned.ReadFile(r)
+	if errors.Is(err, learned.ErrFile) {
+		return nil, fmt.Errorf("%w: %w", ErrWeights, err)
+	} else if err != nil {
+		return nil, err
+	}
+	w, err := builtin()
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{h: h, n: net, w: w, cards: map[string]*learned.Card{}, prior: &h.Prior, bound: map[string]int{},
+		pool: &sync.Pool{New: func() any { return new(thought) }}}
+	for i, name := range h.Experts {
+		n.bound[name] = i
+		n.cards[name] = &h.Cards[i]
+	}
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("policy: network option %d is nil: leave it out", i+1)
+		}
+		if err := o.network(n); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// LoadNetwork is ReadNetwork of a file.
+func LoadNetwork(path string, opts ...NetworkOption) (*Network, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	n, err := ReadNetwork(bytes.NewReader(b), opts...)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return n, nil
+}
+
+// Info describes the policy.
+func (n *Network) Info() Info { return Info{Name: "network", Version: n.h.Version} }
+
+// Domains are the kinds of tasks that the network tells apart: the keys of
+// models.Skill.ByDomain that it understands.
+func (n *Network) Domains() []string { return slices.Clone(n.h.Domains) }
+
+// Facts says where the weights come from, and what is known of their training.
+func (n *Network) Facts() map[string]string {
+	f := map[string]string{"about": n.h.About, "version": n.h.Version}
+	for k, v := range n.h.Facts {
+		f[k] = v
+	}
+	return f
+}
+
+// Bound lists the experts that the network has parameters of its own for; none
+// if it knows experts by their descriptors alone.
+func (n *Network) Bound() []string { return slices.Clone(n.h.Experts) }
+
+// Decide does what is worth most.
+func (n *Network) Decide(ctx context.Context, s *State) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, context.Cause(ctx)
+	}
+	var d Decision
+	err := error(ErrNothingLeft)
+	if slices.ContainsFunc(s.Offers, func(o Offer) bool { return !isExpert(&o) }) || !answered(s) && len(s.Offers) == 0 {
+		d, err = (&embedded{n.w}).Decide(ctx, s)
+		if err == nil && !learnedChoice(s, &d) {
+			return d, nil // a tool
+		}
+	}
+	th := n.pool.Get().(*thought)
+	defer n.pool.Put(th)
+	if bad := n.think(s, th); bad != nil {
+		return Decision{}, bad
+	}
+	if len(th.task.Experts) == 0 {
+		return d, err
+	}
+	best, value := th.choose()
+	switch {
+	case best >= 0:
+		o := &s.Offers[th.offers[best]]
+		return Decision{Reasoning: th.why(o, best, value), Calls: []Call{{Tool: o.Tool, Args: o.Args, Writer: o.Writer}}}, nil
+	case th.first >= 0:
+		return Decision{Reasoning: th.whyEnd(value), Finish: &Finish{Attempt: th.attempts[th.first]}}, nil
+	}
+	return d, err
+}
+
+// answered reports whether there is an attempt.
+func answered(s *State) bool {
+	_, _, attempts := s.Work.Len()
+	return attempts > 0
+}
+
+// learnedChoice reports whether a decision of the general weights is one that
+// was learned: to ask an expert for an answer, or to finish.
+func learnedChoice(s *State, d *Decision) bool {
+	if d.Finish != nil {
+		return true
+	}
+	for i := range s.Offers {
+		o := &s.Offers[i]
+		if len(d.Calls) == 1 && o.Tool == d.Calls[0].Tool && o.Writer == d.Calls[0].Writer && bytes.Equal(o.Args, d.Calls[0].Args) {
+			return isExpert(o)
+		}
+	}
+	return false
+}
+
+// choose finds the expert that is worth asking most, or -1. Without any answer
+// yet, the best one is asked whatever it is worth: a run without an answer is
+// worth nothing.
+func (th *thought) choose() (best int, value float32) {
+	best, value = -1, float32(math.Inf(-1))
+	for i := range th.task.Experts {
+		if th.offers[i] >= 0 && !th.task.Experts[i].Asked && th.values[i] > value {
+			best, value = i, th.values[i]
+		}
+	}
+	if value <= 0 && th.task.Answers > 0 {
+		return -1, value
+	}
+	return best, value
+}
+
+// why says what speaks for asking an expert.
+func (th *thought) why(o *Offer, i int, value float32) string {
+	e := &th.task.Experts[i]
+	b := make([]byte, 0, 160)
+	b = append(b, o.Tool...)
+	b = append(b, " by "...)
+	b = append(b, o.Choice...)
+	if th.task.Answers > 0 {
+		b = append(b, ": asking on is worth "...)
+	} else {
+		b = append(b, ": likely right "...)
+		b = strconv.AppendFloat(b, float64(e.Accuracy()), 'f', 2, 32)
+		b = append(b, ", worth "...)
+	}
+	b = strconv.AppendFloat(b, float64(value), 'f', 3, 32)
+	b = append(b, " after its cost of "...)
+	b = strconv.AppendFloat(b, float64(th.task.Lambda*e.Cost()), 'f', 3, 32)
+	if th.first >= 0 {
+		b = append(b, "; the best answer so far is likely right "...)
+		b = strconv.AppendFloat(b, float64(th.p[th.first]), 'f', 2, 32)
+	}
+	return string(b)
+}
+
+// whyEnd says why no expert is asked any more.
+func (th *thought) whyEnd(value float32) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "to finish: the answer is likely right %.2f", th.p[th.first])
+	if !math.IsInf(float64(value), 0) {
+		fmt.Fprintf(&b, ", and asking on is worth %.3f", value)
+	} else {
+		b.WriteString(", and nobody is left to ask")
+	}
+	return b.String()
+}

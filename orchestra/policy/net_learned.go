@@ -1,0 +1,22 @@
+package policy
+
+import (
+	"bytes"
+	_ "embed"
+)
+
+// network.net was written by `go run ./examples/trainpolicy` with seed 1 from
+// the 8,326 training rows of recorded MMLU-Pro answers; its header says so too.
+//
+//go:embed network.net
+var learnedFile []byte
+
+// Learned is the network that ships with the module. It goes by descriptors
+// alone, so it takes any experts: give them a measured Skill (Score, Tasks and,
+// by Network.Domains, ByDomain), or cards (WithCards), and it knows whom to ask;
+// without, all are alike to it but in price. Its answers were learned from
+// multiple-choice questions, and answers are compared as texts: experts that
+// word one answer differently do not agree in its eyes.
+func Learned(opts ...NetworkOption) (*Network, error) {
+	return ReadNetwork(bytes.NewReader(learnedFile), opts...)
+}

@@ -1,0 +1,226 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/learned"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// thought is the memory of one decision.
+type thought struct {
+	task    learned.Task
+	scratch learned.Scratch
+	hasher  learned.Hasher
+
+	offers   []int // of each expert: index in State.Offers, or -1
+	names    []string
+	aliases  []string
+	toolOf   []string
+	cards    []learned.Card // of experts that state a Skill
+	answers  []string       // different ones, as they are compared
+	attempts []string       // id of the newest attempt that gives each
+	p        []float32
+	values   []float32
+	first    int // the likeliest answer, or -1
+}
+
+// isExpert reports whether an offer is an expert that gives an answer.
+func isExpert(o *Offer) bool { return o.Effects&tools.Answers != 0 && o.Choice != "" }
+
+// think works out what each answer and each expert is worth.
+func (n *Network) think(s *State, th *thought) error {
+	t := &th.task
+	n.n.Read(t, th.hasher.Features(s.Prompt, n.n.IDF))
+	t.Options, t.Length, t.Digits = th.hasher.Options, th.hasher.Length, th.hasher.Digits
+	t.Experts, t.Answers, t.Lambda = t.Experts[:0], 0, 0
+	th.offers, th.names, th.aliases, th.toolOf = th.offers[:0], th.names[:0], th.aliases[:0], th.toolOf[:0]
+	th.answers, th.attempts = th.answers[:0], th.attempts[:0]
+	if err := n.experts(s, th); err != nil {
+		return err
+	}
+	th.history(s)
+	n.n.Begin(t)
+	n.prefer(s, th)
+	p, none := n.n.Posterior(t, &th.scratch)
+	th.p = p
+	th.first, _ = learned.Best(p)
+	th.values = n.n.Values(t, p, none, &th.scratch)
+	for i := range th.values {
+		if j := th.offers[i]; j >= 0 {
+			o := &s.Offers[j]
+			th.values[i] += float32(useShare * s.Prefer.Weight(o.Names...))
+			th.values[i] -= th.late(s, o)
+		}
+	}
+	return nil
+}
+
+// late is what the time of an offer is worth.
+func (th *thought) late(s *State, o *Offer) float32 {
+	var slowest float64
+	for i := range s.Offers {
+		if isExpert(&s.Offers[i]) {
+			slowest = max(slowest, float64(s.Offers[i].Latency))
+		}
+	}
+	if slowest <= 0 {
+		return 0
+	}
+	return float32(latencyShare * s.Prefer.Latency * float64(o.Latency) / slowest)
+}
+
+// prefer sets what cost is worth.
+func (n *Network) prefer(s *State, th *thought) {
+	t := &th.task
+	if n.worth > 0 {
+		t.Lambda = float32(float64(t.Unit) / n.worth.Dollars())
+		return
+	}
+	t.Lambda = float32(CostShare * s.Prefer.Cost / max(s.Prefer.Accuracy, 0.05))
+}
+
+// experts lists the experts that give answers, whether they may be called now or
+// not.
+func (n *Network) experts(s *State, th *thought) error {
+	t := &th.task
+	input := learned.InputTokens(utf8.RuneCountInString(s.Prompt))
+	for _, d := range s.Work.Documents() {
+		input += float32(len(d.Text) / 4)
+	}
+	choices, known := 0, 0
+	for i := range s.Tools {
+		choices += len(s.Tools[i].Choices)
+	}
+	if th.cards = th.cards[:0]; cap(th.cards) < choices { // it must not move later: experts point into it
+		th.cards = make([]learned.Card, 0, choices)
+	}
+	for i := range s.Tools {
+		spec := &s.Tools[i]
+		if spec.Effects&tools.Answers == 0 {
+			continue
+		}
+		for k := range spec.Choices {
+			c := &spec.Choices[k]
+			e := learned.Expert{Bound: -1, Tokens: -1, Card: n.cards[c.Info.Name]}
+			if b, ok := n.bound[c.Info.Name]; ok {
+				e.Bound = b
+				known++
+			} else if len(n.bound) > 0 {
+				return n.mismatch(s)
+			}
+			if e.Card == nil {
+				e.Card = n.stated(th, &c.Info.Skill)
+			}
+			e.In, e.Out = input*perToken(c.Info.Price.Input), perToken(c.Info.Price.Output)
+			t.Experts = append(t.Experts, e)
+			th.names, th.aliases, th.toolOf = append(th.names, c.Info.Name), append(th.aliases, c.Alias), append(th.toolOf, spec.Name)
+			offer := -1
+			for j := range s.Offers {
+				if o := &s.Offers[j]; o.Tool == spec.Name && o.Choice == c.Alias {
+					offer = j
+				}
+			}
+			th.offers = append(th.offers, offer)
+		}
+	}
+	if known != len(n.bound) {
+		return n.mismatch(s)
+	}
+	return nil
+}
+
+// mismatch says how the experts differ from those that the network is bound to.
+func (n *Network) mismatch(s *State) error {
+	var have, lacks, unknown []string
+	for i := range s.Tools {
+		if s.Tools[i].Effects&tools.Answers != 0 {
+			for _, c := range s.Tools[i].Choices {
+				have = append(have, c.Info.Name)
+			}
+		}
+	}
+	for _, e := range n.h.Experts {
+		if !slices.Contains(have, e) {
+			lacks = append(lacks, e)
+		}
+	}
+	for _, e := range have {
+		if _, ok := n.bound[e]; !ok {
+			unknown = append(unknown, e)
+		}
+	}
+	return tools.Fatal(fmt.Errorf("%w: missing %q, unknown to it %q: use the experts that it was trained with (Network.Bound), or weights that go by descriptors alone", ErrBinding, lacks, unknown))
+}
+
+// perToken is what a token costs in USD; an unstated rate counts as nothing.
+func perToken(r cost.Rate) float32 {
+	a, _ := r.Amount()
+	return float32(a.Dollars() / 1e6)
+}
+
+// history books who was asked, and what was answered.
+func (th *thought) history(s *State) {
+	t := &th.task
+	for i := range s.Turns {
+		for k := range s.Turns[i].Done {
+			d := &s.Turns[i].Done[k]
+			e := th.expert(s, &d.Call)
+			if e < 0 || d.Err != nil && d.USD == 0 {
+				continue // not an expert, or it never answered
+			}
+			x := &t.Experts[e]
+			x.Asked, x.Answer = true, -1
+			x.Tokens = learned.OutputTokens(float32(d.USD.Dollars()), x.In, x.Out)
+		}
+	}
+	for _, a := range s.Work.Attempts() {
+		answer := th.answer(a.Text)
+		if answer < 0 {
+			continue
+		}
+		th.attempts[answer] = a.ID
+		if e := slices.Index(th.names, a.By); e >= 0 && t.Experts[e].Asked {
+			t.Experts[e].Answer = answer
+			continue
+		}
+		c := a.Confidence // of a tool, which has no card
+		if c == 0 {
+			c = Unstated
+		}
+		t.Experts = append(t.Experts, learned.Expert{Bound: -1, Stated: float32(c), Asked: true, Answer: answer, Tokens: -1})
+		th.offers, th.names, th.aliases, th.toolOf = append(th.offers, -1), append(th.names, ""), append(th.aliases, ""), append(th.toolOf, "")
+	}
+	t.Answers = len(th.answers)
+}
+
+// expert finds who was called, or -1.
+func (th *thought) expert(s *State, c *Call) int {
+	for i, tool := range th.toolOf {
+		if tool == c.Tool && tool != "" && strings.Contains(string(c.Args), `"`+th.aliases[i]+`"`) {
+			return i
+		}
+	}
+	return -1
+}
+
+// answer numbers an answer; those that differ in case, spacing and punctuation
+// around them only are one. It is -1 for one that says nothing.
+func (th *thought) answer(text string) int {
+	text = strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '%' })
+	if text == "" {
+		return -1
+	}
+	for i, a := range th.answers {
+		if strings.EqualFold(a, text) {
+			return i
+		}
+	}
+	th.answers, th.attempts = append(th.answers, text), append(th.attempts, "")
+	return len(th.answers) - 1
+}

@@ -1,0 +1,9 @@
+package replay_test
+
+import (
+	"testing"
+
+	"github.com/toolorchestra/toolorchestra-go/internal/leak"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
