@@ -17,6 +17,9 @@ import (
 // are at hand.
 func recorded(t testing.TB) (fit, val *replay.Log) {
 	t.Helper()
+	if racing {
+		t.Skip("arithmetic over thousands of rows, twenty times as slow under the race detector")
+	}
 	dir := os.Getenv("TOOLORCHESTRA_DATA")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "data")

@@ -17,6 +17,9 @@ import (
 // fitted trains on a generated log.
 func fitted(t testing.TB, l *replay.Log, opts ...train.Option) *train.Weights {
 	t.Helper()
+	if racing {
+		t.Skip("training is arithmetic, twenty times as slow under the race detector; the goroutines are tested in internal/fit")
+	}
 	w, err := train.Fit(t.Context(), l, append([]train.Option{train.WithEffort(0.05)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
