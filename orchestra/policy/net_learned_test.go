@@ -48,7 +48,7 @@ func TestLearnedReadsTheTask(t *testing.T) {
 }
 
 func TestLearnedWeighsAgreement(t *testing.T) {
-	n, err := policy.Learned(policy.WithWorth(cost.Dollars(0.2)))
+	n, err := policy.Learned(policy.WithWorth(cost.Dollars(0.05)))
 	if err != nil {
 		t.Fatal(err)
 	}
