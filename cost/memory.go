@@ -101,6 +101,7 @@ type memoryTx struct {
 	rows     map[rowKey]*Row
 }
 
+// Account is the balance of an account; zero if there is none.
 func (t *memoryTx) Account(k Key) (Balance, error) {
 	if b, ok := t.accounts[k]; ok {
 		return b, nil
@@ -108,8 +109,10 @@ func (t *memoryTx) Account(k Key) (Balance, error) {
 	return t.m.accounts[k], nil
 }
 
+// PutAccount replaces it.
 func (t *memoryTx) PutAccount(k Key, b Balance) error { t.accounts[k] = b; return nil }
 
+// Hold finds a hold by its id.
 func (t *memoryTx) Hold(id string) (StoredHold, bool, error) {
 	h, ok := t.holds[id]
 	if !ok {
@@ -118,8 +121,10 @@ func (t *memoryTx) Hold(id string) (StoredHold, bool, error) {
 	return h, ok, nil
 }
 
+// PutHold adds or replaces a hold.
 func (t *memoryTx) PutHold(h StoredHold) error { t.holds[h.ID] = h; return nil }
 
+// Due lists open holds that are due, at most 100.
 func (t *memoryTx) Due(now time.Time) ([]StoredHold, error) {
 	var due []StoredHold
 	for id := range t.m.open {
@@ -130,11 +135,13 @@ func (t *memoryTx) Due(now time.Time) ([]StoredHold, error) {
 	return due, nil
 }
 
+// PutRow adds or replaces a row of a hold.
 func (t *memoryTx) PutRow(hold string, n int, r Row) error {
 	t.rows[rowKey{hold, n}] = &r
 	return nil
 }
 
+// DeleteRow removes it, if it is there.
 func (t *memoryTx) DeleteRow(hold string, n int) error {
 	t.rows[rowKey{hold, n}] = nil
 	return nil

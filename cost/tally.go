@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/toolorchestra/toolorchestra-go/internal/jsonfix"
 )
 
 // Extract reads what a provider's reply says was used: a whole body. A body
@@ -274,7 +276,7 @@ func plusSat(a, b int64) int64 {
 // find reads the first alternative that is a count.
 func (c *counter) find(m map[string]any) (int64, bool) {
 	for path := range strings.SplitSeq(c.path, " ") {
-		if n, ok := number64(lookup(m, path)); ok {
+		if n, ok := jsonfix.Integer(numeral(lookup(m, path))); ok {
 			return n, true
 		}
 	}
@@ -299,24 +301,6 @@ func lookup(m map[string]any, path string) any {
 		m, _ = m[first].(map[string]any)
 		path = rest
 	}
-}
-
-// number64 reads a count, which servers also send as 12.0 or "12".
-func number64(v any) (int64, bool) {
-	s := numeral(v)
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n, true
-	}
-	f, err := strconv.ParseFloat(s, 64) // 12.0, and what overflows
-	switch {
-	case s == "" || math.IsNaN(f) || err != nil && !math.IsInf(f, 0):
-		return 0, false
-	case f >= math.MaxInt64:
-		return math.MaxInt64, true
-	case f <= math.MinInt64:
-		return math.MinInt64, true
-	}
-	return int64(f), true
 }
 
 func numeral(v any) string {

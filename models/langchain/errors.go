@@ -14,6 +14,8 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // fail completes an error.
@@ -46,7 +48,7 @@ var statusText = regexp.MustCompile(`(?i)(?:status(?: code)?:?|http(?: status)?:
 func classify(err error, streamed bool) models.Error {
 	e := models.Error{Err: &cause{err}}
 	all := err.Error()
-	all = all[:min(len(all), longestText)] // what servers say may be long, and this is not free
+	all = all[:min(len(all), wire.Longest)] // what servers say may be long, and this is not free
 	text := strings.ToLower(all)
 	said := func(words ...string) bool {
 		for _, w := range words {
@@ -77,7 +79,7 @@ func classify(err error, streamed bool) models.Error {
 		as(models.ErrContextOverflow)
 	case said("insufficient_quota", "exceeded your current quota"), code == llms.ErrCodeQuotaExceeded: // no wait helps
 	case e.Status != 0:
-		e.Retryable = retryable(e.Status)
+		e.Retryable = wire.Retryable(e.Status)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), streamed && said("empty response", "no response"):
 		e.Retryable = true
 		as(models.ErrTruncated)
@@ -91,19 +93,6 @@ func classify(err error, streamed bool) models.Error {
 	return e
 }
 
-func retryable(status int) bool {
-	switch status {
-	case 408, 409, 425, 429:
-		return true
-	case 501:
-		return false
-	}
-	return status >= 500
-}
-
-// longestText is what is read and shown of an error, in bytes.
-const longestText = 2048
-
 // readable makes a text for people of an error: on one line, not too long,
 // without control characters and without the query of an address, which may
 // hold a key.
@@ -114,16 +103,5 @@ func readable(err error) string {
 			s = strings.ReplaceAll(s, u.URL, at)
 		}
 	}
-	s = strings.ToValidUTF8(s[:min(len(s), 2*longestText)], "\uFFFD")
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > longestText {
-		s = strings.ToValidUTF8(s[:longestText], "") + "…"
-	}
-	return s
+	return wire.Readable(s, "")
 }

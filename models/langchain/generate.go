@@ -11,6 +11,8 @@ import (
 	"github.com/tmc/langchaingo/llms"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // Generate implements models.Model. Every error is a *models.Error.
@@ -18,7 +20,7 @@ func (c *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 	if err := c.check(r); err != nil {
 		return nil, c.fail(models.Error{Err: err})
 	}
-	if err := ended(ctx); err != nil {
+	if err := wire.Ended(ctx); err != nil {
 		return nil, c.fail(models.Error{Err: err})
 	}
 	inner, cancel := context.WithCancel(ctx)
@@ -36,8 +38,8 @@ func (c *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 		return nil, c.fail(e)
 	}
 	switch {
-	case ended(ctx) != nil: // langchaingo may return what it has and no error
-		return fail(models.Error{Err: ended(ctx)})
+	case wire.Ended(ctx) != nil: // langchaingo may return what it has and no error
+		return fail(models.Error{Err: wire.Ended(ctx)})
 	case stopped != nil:
 		return fail(models.Error{Err: fmt.Errorf("%w: %w", models.ErrMalformed, stopped)})
 	case err != nil:
@@ -114,17 +116,4 @@ func partial(out *models.Response, text, reasoning string) *models.Response {
 		return nil
 	}
 	return out
-}
-
-// ended returns why ctx is over, or nil. A deadline that has passed counts even
-// if its timer has not fired yet: connections obey the deadline itself.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if d, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(d) {
-		return context.DeadlineExceeded
-	}
-	if err == nil || errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // maxReply bounds what a reply may hold, in bytes.
@@ -54,11 +56,11 @@ func (s *relay) pass(d models.Delta) error {
 		s.failed = errTooLong
 		return s.failed
 	}
-	if err := ended(s.ctx); err != nil {
+	if err := wire.Ended(s.ctx); err != nil {
 		return err
 	}
 	s.say(d)
-	return ended(s.ctx) // the listener may have cancelled: then nothing more is wanted
+	return wire.Ended(s.ctx) // the listener may have cancelled: then nothing more is wanted
 }
 
 func (s *relay) say(d models.Delta) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 const (
@@ -90,10 +92,10 @@ func (a *answer) note(l *line) {
 // call adds a call; one that is sent twice, with its id, counts once.
 func (a *answer) call(in callIn) {
 	c := models.ToolCall{ID: string(in.ID), Name: string(in.Function.Name)}
-	if args := in.Function.Arguments; !isNull(args) {
+	if args := in.Function.Arguments; !wire.IsNull(args) {
 		c.Args = args
 		if args[0] == '"' { // as OpenAI's protocol has it
-			c.Args = json.RawMessage(scalar(args))
+			c.Args = json.RawMessage(wire.Scalar(args))
 		}
 	}
 	if c.ID == "" && c.Name == "" && len(c.Args) == 0 {

@@ -14,6 +14,8 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // decision is a reply of 200 tokens, one a line, as from /api/generate.
@@ -52,7 +54,7 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	})
 	b.Run("bare", func(b *testing.B) {
-		h := newHTTP()
+		h := wire.NewHTTP(false)
 		defer h.CloseIdleConnections()
 		b.ReportAllocs()
 		for b.Loop() {
@@ -62,7 +64,7 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	})
 	b.Run("api", func(b *testing.B) {
-		h := newHTTP()
+		h := wire.NewHTTP(false)
 		defer h.CloseIdleConnections()
 		base, _ := address(s.URL)
 		c := api.NewClient(base, h)

@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 const provider = "ollama"
@@ -39,7 +38,7 @@ func NewClient(baseURL string, h *http.Client) (*Client, error) {
 	}
 	c := &Client{base: base, http: h, own: h == nil}
 	if c.own {
-		c.http = newHTTP()
+		c.http = wire.NewHTTP(false)
 	}
 	c.lines.New = func() any { return new(lines) }
 	return c, nil
@@ -76,27 +75,22 @@ func (r *reply) close() {
 	_ = r.Body.Close() // nothing more is wanted of it
 }
 
-// drain reads the end of the body, so that the connection can be used again, but
-// waits for it no longer than a moment.
-func (r *reply) drain() {
-	t := time.AfterFunc(50*time.Millisecond, r.cancel)
-	defer t.Stop()
-	_, _ = io.CopyN(io.Discard, r.Body, 4<<10)
-}
+// drain reads the end of the body, so that the connection can be used again.
+func (r *reply) drain() { wire.Drain(r.Body, r.cancel) }
 
 // open sends a request and reads its status. Whatever is no success is an error.
 func (c *Client) open(ctx context.Context, who id, method, path string, body io.Reader) (*reply, *models.Error) {
-	if err := ended(ctx); err != nil {
+	if err := wire.Ended(ctx); err != nil {
 		return nil, who.fail(models.Error{Err: err})
 	}
 	inner, cancel := context.WithCancel(ctx)
 	resp, sent, err := c.send(inner, method, path, body)
 	if err != nil {
 		cancel()
-		if end := ended(ctx); end != nil {
+		if end := wire.Ended(ctx); end != nil {
 			return nil, who.fail(models.Error{Sent: sent, Err: end})
 		}
-		return nil, who.fail(c.unsent(err, sent))
+		return nil, who.fail(wire.Unsent(err, sent, "is Ollama running at "+c.base.Host+"? start it with `ollama serve`:"))
 	}
 	r := &reply{*resp, cancel}
 	if resp.StatusCode >= 300 {
@@ -108,12 +102,6 @@ func (c *Client) open(ctx context.Context, who id, method, path string, body io.
 
 // send sends a request. sent reports whether the server may have seen it.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (resp *http.Response, sent bool, err error) {
-	// Only a connection that exists can have carried something.
-	var asked, got atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
-	})
 	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath(path).String(), body)
 	if err != nil {
 		return nil, false, err
@@ -123,12 +111,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 	}
 	req.Header.Set("Accept", "application/x-ndjson, application/json")
 	req.Header.Set("User-Agent", "toolorchestra-go")
-	resp, err = c.http.Do(req)
-	if err != nil {
-		// A RoundTripper that is not an *http.Transport need not call the trace.
-		return nil, got.Load() || !asked.Load() && !neverSent(err), err
-	}
-	return resp, true, nil
+	return wire.Send(c.http, req)
 }
 
 // encode makes the body of a request. Invalid UTF-8 becomes U+FFFD.
@@ -163,7 +146,7 @@ func (c *Client) call(ctx context.Context, who id, method, path string, in, out 
 	}
 	switch {
 	case err != nil:
-		e = cut(ctx, err)
+		e = wire.Cut(ctx, err)
 	case len(b) > maxReply:
 		e = c.malformed(errTooLong, nil)
 	case out == nil:
@@ -191,7 +174,7 @@ func (c *Client) stream(ctx context.Context, r *reply, many bool, f func(line []
 	defer c.lines.Put(l)
 	l.reset(r.Body)
 	for {
-		if err := ended(ctx); err != nil {
+		if err := wire.Ended(ctx); err != nil {
 			return &models.Error{Err: err}
 		}
 		b, err := l.next()
@@ -211,20 +194,7 @@ func (c *Client) stream(ctx context.Context, r *reply, many bool, f func(line []
 		case len(b) > 0 && b[0] != '{' && err == io.EOF:
 			return c.malformed(errNoObject, b)
 		default:
-			return cut(ctx, err)
+			return wire.Cut(ctx, err)
 		}
 	}
-}
-
-// ended returns why ctx is over, or nil. A deadline that has passed counts even
-// if its timer has not fired yet: connections obey the deadline itself.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if d, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(d) {
-		return context.DeadlineExceeded
-	}
-	if err == nil || errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -3,7 +3,6 @@ package ollama
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -123,21 +122,4 @@ func address(s string) (*url.URL, error) {
 		return nil, &ConfigError{"BaseURL", fmt.Sprintf("%q names an API; leave out what follows the host", s)}
 	}
 	return u, nil
-}
-
-// newHTTP returns a client that shares nothing with http.DefaultClient.
-func newHTTP() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   10 * time.Second,
-			DisableCompression:    true, // a stream of tokens is read as it comes
-			MaxIdleConnsPerHost:   64,
-			IdleConnTimeout:       90 * time.Second,
-			ExpectContinueTimeout: time.Second,
-		},
-		// A redirected POST becomes a GET without a body: better to say so.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }

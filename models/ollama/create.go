@@ -11,6 +11,8 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // RawTemplate is the template of a model that is given its prompt as it is.
@@ -57,7 +59,7 @@ func (c *Client) CreateFromBlob(ctx context.Context, name string, gguf io.ReadSe
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, until(ctx, gguf)); err != nil {
-		if end := ended(ctx); end != nil {
+		if end := wire.Ended(ctx); end != nil {
 			return who.fail(models.Error{Err: end})
 		}
 		return bad(err)
@@ -83,7 +85,7 @@ func (c *Client) CreateFromBlob(ctx context.Context, name string, gguf io.ReadSe
 // until reads from r until ctx ends. It hides r's Close from the transport.
 func until(ctx context.Context, r io.Reader) io.Reader {
 	return readFunc(func(p []byte) (int, error) {
-		if err := ended(ctx); err != nil {
+		if err := wire.Ended(ctx); err != nil {
 			return 0, err
 		}
 		return r.Read(p)
@@ -92,4 +94,5 @@ func until(ctx context.Context, r io.Reader) io.Reader {
 
 type readFunc func([]byte) (int, error)
 
+// Read calls f.
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }

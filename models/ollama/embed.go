@@ -13,6 +13,8 @@ import (
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 var errVectors = errors.New("there is not one whole vector for each text")
@@ -35,7 +37,7 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, cost.Us
 		b, err := io.ReadAll(io.LimitReader(r.Body, maxReply+1))
 		switch {
 		case err != nil:
-			e := cut(ctx, err)
+			e := wire.Cut(ctx, err)
 			e.Sent = true
 			return e
 		case len(b) > maxReply:

@@ -1,22 +1,16 @@
 package ollama
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // Failures of Ollama's own kind. They are the cause (errors.Is) of a
@@ -101,7 +95,7 @@ func judge(message string, ours bool) (err error, retry bool) {
 // reported is the error that a reply with status 200 holds; midway if an answer
 // had begun.
 func reported(message string, midway bool) *models.Error {
-	e := &models.Error{Body: readable([]byte(message))}
+	e := &models.Error{Body: wire.Readable(message, "")}
 	e.Err, e.Retryable = judge(message, false)
 	if e.Err == nil {
 		e.Err, e.Retryable = errReported, true
@@ -118,7 +112,7 @@ func (c *Client) status(resp *http.Response) models.Error {
 	e := models.Error{
 		Status:     resp.StatusCode,
 		Sent:       true,
-		RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
+		RetryAfter: wire.RetryAfter(resp.Header),
 	}
 	var object struct {
 		Error json.RawMessage `json:"error"`
@@ -129,7 +123,7 @@ func (c *Client) status(resp *http.Response) models.Error {
 	if !structured {
 		message = string(body)
 	}
-	e.Body = readable([]byte(message))
+	e.Body = wire.Readable(message, "")
 	s := resp.StatusCode
 	cause, retry := judge(message, s < 500)
 	switch {
@@ -154,31 +148,12 @@ func (c *Client) status(resp *http.Response) models.Error {
 	return e
 }
 
-func retryable(status int) bool {
-	switch status {
-	case 408, 409, 425, 429, 499: // 499: somebody cancelled the load that was waited for
-		return true
-	case http.StatusNotImplemented:
-		return false
-	}
-	return status >= 500
-}
-
-// cut is the error of a reply that ended early.
-func cut(ctx context.Context, err error) *models.Error {
-	if end := ended(ctx); end != nil {
-		return &models.Error{Err: end}
-	}
-	e := &models.Error{Retryable: true, Err: models.ErrTruncated}
-	if err != io.EOF && err != io.ErrUnexpectedEOF {
-		e.Err = fmt.Errorf("%w: %w", models.ErrTruncated, err)
-	}
-	return e
-}
+// retryable: 499 is that somebody cancelled the load that was waited for.
+func retryable(status int) bool { return status == 499 || wire.Retryable(status) }
 
 // malformed is the error of a reply that makes no sense.
 func (c *Client) malformed(err error, body []byte) *models.Error {
-	e := &models.Error{Retryable: true, Err: fmt.Errorf("%w: %w", models.ErrMalformed, err), Body: readable(body)}
+	e := &models.Error{Retryable: true, Err: fmt.Errorf("%w: %w", models.ErrMalformed, err), Body: wire.Readable(string(body), "")}
 	if strings.HasPrefix(e.Body, "<") || strings.HasPrefix(e.Body, "Ollama is running") {
 		e.Retryable, e.Err = false, fmt.Errorf("%w: %w", models.ErrMalformed, c.hint())
 	}
@@ -187,73 +162,4 @@ func (c *Client) malformed(err error, body []byte) *models.Error {
 
 func (c *Client) hint() error {
 	return fmt.Errorf("%s://%s%s is not Ollama's API: is BaseURL right? it ends before /api or /v1", c.base.Scheme, c.base.Host, c.base.Path)
-}
-
-// unsent is the error of a request without a response.
-func (c *Client) unsent(err error, sent bool) models.Error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	if sent {
-		return models.Error{Sent: true, Retryable: true, Err: fmt.Errorf("%w: %w", models.ErrTruncated, err)}
-	}
-	out := models.Error{Retryable: true, Err: err}
-	op, isOp := errors.AsType[*net.OpError](err)
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	switch {
-	case isDNS:
-		out.Retryable = !dns.IsNotFound
-		out.Err = fmt.Errorf("is the host of BaseURL right? %w", err)
-	case isOp && op.Op == "dial":
-		out.Err = fmt.Errorf("is Ollama running at %s? start it with `ollama serve`: %w", c.base.Host, err)
-	case errors.Is(err, http.ErrSchemeMismatch) || neverSent(err):
-		out.Retryable = false // neither certificates nor protocols change on their own
-	}
-	return out
-}
-
-// neverSent reports whether err arose before a connection was ready.
-func neverSent(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true
-	}
-	var (
-		dns  *net.DNSError
-		cert *tls.CertificateVerificationError
-		rec  tls.RecordHeaderError
-		auth x509.UnknownAuthorityError
-		host x509.HostnameError
-	)
-	return errors.As(err, &dns) || errors.As(err, &cert) || errors.As(err, &rec) || errors.As(err, &auth) || errors.As(err, &host)
-}
-
-// retryAfter reads how long a server, or a proxy before it, asks to wait.
-func retryAfter(s string) time.Duration {
-	const longest = 365 * 24 * time.Hour
-	if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil && !math.IsNaN(f) {
-		return time.Duration(min(max(f, 0)*float64(time.Second), float64(longest)))
-	}
-	at, err := http.ParseTime(s)
-	if err != nil {
-		return 0
-	}
-	return min(max(time.Until(at), 0), longest)
-}
-
-// readable makes a text for people of the start of a body: 2 KB on one line,
-// without control characters.
-func readable(b []byte) string {
-	const longest = 2048
-	s := strings.ToValidUTF8(string(b[:min(len(b), 2*longest)]), "\uFFFD")
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
 )
@@ -71,21 +70,6 @@ func TestStatus(t *testing.T) {
 				t.Errorf("after %s: %v", e.RetryAfter, err)
 			}
 		})
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	for in, want := range map[string]time.Duration{"": 0, "soon": 0, "-3": 0, "NaN": 0, "1e99": 365 * 24 * time.Hour, " 0.5 ": 500 * time.Millisecond, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
-		if got := retryAfter(in); got != want {
-			t.Errorf("%q is %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestReadable(t *testing.T) {
-	got := readable([]byte("a\x00\x1b[31m\n\tb\xff" + strings.Repeat("é", 5000)))
-	if !strings.HasPrefix(got, "a [31m b\uFFFDéé") || len(got) > 2100 || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
-		t.Errorf("got %d bytes, %.30q … %q", len(got), got, got[len(got)-5:])
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // Generate answers one request, through /api/generate if it has a Prompt, else
@@ -54,7 +56,7 @@ func (m *Model) ask(ctx context.Context, path string, body []byte, read func(r *
 	refuse := func(err error, retry bool) *models.Error {
 		return m.self().fail(models.Error{Err: err, Retryable: retry})
 	}
-	if err := ended(ctx); err != nil {
+	if err := wire.Ended(ctx); err != nil {
 		return refuse(err, false)
 	}
 	leave, err := m.queue.enter()
@@ -67,7 +69,7 @@ func (m *Model) ask(ctx context.Context, path string, body []byte, read func(r *
 	}
 	done, err := m.queue.turn(ctx)
 	if err != nil {
-		return refuse(err, ended(ctx) == nil)
+		return refuse(err, wire.Ended(ctx) == nil)
 	}
 	defer done()
 	start := time.Now()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // line is one line of a stream of /api/generate or /api/chat. It is used again
@@ -24,9 +26,9 @@ type line struct {
 
 // callIn is a call as servers send it.
 type callIn struct {
-	ID       lenient `json:"id"`
+	ID       wire.Lenient `json:"id"`
 	Function struct {
-		Name      lenient         `json:"name"`
+		Name      wire.Lenient    `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	} `json:"function"`
 }
@@ -60,13 +62,13 @@ func (l *line) slow(b []byte) error {
 	}
 	known, wrong := false, ""
 	for name, v := range fields {
-		if isNull(v) {
+		if wire.IsNull(v) {
 			continue
 		}
 		ok := true
 		switch name {
 		case "model":
-			l.model = append(l.model[:0], scalar(v)...)
+			l.model = append(l.model[:0], wire.Scalar(v)...)
 		case "response":
 			known, ok = true, appendText(&l.text, v)
 		case "thinking":
@@ -76,7 +78,7 @@ func (l *line) slow(b []byte) error {
 		case "done":
 			known, ok = true, json.Unmarshal(v, &l.done) == nil
 		case "done_reason":
-			l.reason = scalar(v)
+			l.reason = wire.Scalar(v)
 		case "tool_calls":
 			ok = json.Unmarshal(v, &l.calls) == nil
 		case "prompt_eval_count":
@@ -117,46 +119,18 @@ func (l *line) message(b json.RawMessage) bool {
 	if json.Unmarshal(b, &m) != nil || !appendText(&l.text, m.Content) || !appendText(&l.thinking, m.Thinking) {
 		return false
 	}
-	return isNull(m.Calls) || json.Unmarshal(m.Calls, &l.calls) == nil
+	return wire.IsNull(m.Calls) || json.Unmarshal(m.Calls, &l.calls) == nil
 }
 
 // appendText appends a JSON string, or nothing for null.
 func appendText(to *[]byte, b json.RawMessage) bool {
 	var s string
-	if !isNull(b) && json.Unmarshal(b, &s) != nil {
+	if !wire.IsNull(b) && json.Unmarshal(b, &s) != nil {
 		return false
 	}
 	*to = append(*to, s...)
 	return true
 }
-
-// lenient is a string for which numbers are taken as well, and all else as empty.
-type lenient string
-
-// UnmarshalJSON takes what there is.
-func (l *lenient) UnmarshalJSON(b []byte) error {
-	*l = lenient(scalar(b))
-	return nil
-}
-
-// scalar returns the text of a JSON string or number, and "" for all else.
-func scalar(b json.RawMessage) string {
-	if len(b) == 0 {
-		return ""
-	}
-	switch c := b[0]; {
-	case c == '"':
-		var s string
-		_ = json.Unmarshal(b, &s)
-		return s
-	case c == '-' || '0' <= c && c <= '9':
-		return string(b)
-	}
-	return ""
-}
-
-// isNull reports whether a field is missing or null.
-func isNull(b json.RawMessage) bool { return len(b) == 0 || string(b) == "null" }
 
 // said is the text of an error, whatever its type; "" if there is none.
 func said(b json.RawMessage) string {
@@ -164,11 +138,11 @@ func said(b json.RawMessage) string {
 	case "", "null", "false", `""`, "{}", "[]":
 		return ""
 	}
-	if s := scalar(b); s != "" {
+	if s := wire.Scalar(b); s != "" {
 		return s
 	}
 	var object struct {
-		Message lenient `json:"message"`
+		Message wire.Lenient `json:"message"`
 	}
 	if json.Unmarshal(b, &object) == nil && object.Message != "" {
 		return string(object.Message)
@@ -178,7 +152,7 @@ func said(b json.RawMessage) string {
 
 // count reads a number of tokens; what is none, or negative, is 0.
 func count(b json.RawMessage) int64 {
-	n, err := strconv.ParseInt(scalar(b), 10, 64)
+	n, err := strconv.ParseInt(wire.Scalar(b), 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 var errClosed = errors.New("the Model was closed")
@@ -21,7 +23,7 @@ var errClosed = errors.New("the Model was closed")
 // its error and the load goes on, for others or for the next call. Callers at
 // the same time share one load. Calling it for a model that is loaded is cheap.
 func (m *Model) Load(ctx context.Context) (Placement, error) {
-	if err := ended(ctx); err != nil {
+	if err := wire.Ended(ctx); err != nil {
 		return Placement{}, m.self().fail(models.Error{Err: err})
 	}
 	m.loads.cool()
@@ -141,7 +143,7 @@ func (l *loads) ready(ctx context.Context) *models.Error {
 	select {
 	case <-now.done:
 	case <-ctx.Done():
-		return &models.Error{Err: fmt.Errorf("%w while the model was being loaded, which goes on", ended(ctx))}
+		return &models.Error{Err: fmt.Errorf("%w while the model was being loaded, which goes on", wire.Ended(ctx))}
 	}
 	if now.err == nil {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // control matches what the tokenizers of common models take as one token of
@@ -44,10 +46,10 @@ func parameters(schema json.RawMessage) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	out := []byte("{")
-	if isNull(head.Type) {
+	if wire.IsNull(head.Type) {
 		out = append(out, `"type":"object",`...)
 	}
-	if isNull(head.Properties) {
+	if wire.IsNull(head.Properties) {
 		out = append(out, `"properties":{},`...)
 	}
 	rest := rewrite(schema, true)[1:]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // queue bounds the calls that a server is sent, and those that wait for that. A
@@ -51,7 +53,7 @@ func (q *queue) turn(ctx context.Context) (done func(), err error) {
 	case q.slots <- struct{}{}:
 		return done, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w while it waited for its turn among %d calls", ended(ctx), len(q.places))
+		return nil, fmt.Errorf("%w while it waited for its turn among %d calls", wire.Ended(ctx), len(q.places))
 	case <-late:
 		return nil, fmt.Errorf("%w: no turn within %s: try later, or raise Config.QueueTime, or Config.MaxInFlight with the server's OLLAMA_NUM_PARALLEL", ErrBusy, q.wait)
 	}

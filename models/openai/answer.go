@@ -8,6 +8,8 @@ import (
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 const (
@@ -121,9 +123,9 @@ func (a *answer) takeContent(m *content, d *models.Delta) error {
 		return errContent
 	}
 	// Some servers send both spellings with the same words.
-	more := scalar(m.ReasoningContent)
+	more := wire.Scalar(m.ReasoningContent)
 	if more == "" {
-		more = scalar(m.Reasoning)
+		more = wire.Scalar(m.Reasoning)
 	}
 	d.Text += text + string(m.Refusal)
 	d.Reasoning += reasoning + more

@@ -1,23 +1,18 @@
 package openai
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 var (
@@ -36,18 +31,6 @@ func (m *client) fail(a *answer, e models.Error) *models.Error {
 	return &e
 }
 
-// cut is the error of a reply that ended early.
-func cut(ctx context.Context, err error) *models.Error {
-	if end := ended(ctx); end != nil {
-		return &models.Error{Err: end}
-	}
-	e := &models.Error{Retryable: true, Err: models.ErrTruncated}
-	if err != io.EOF && err != io.ErrUnexpectedEOF {
-		e.Err = fmt.Errorf("%w: %w", models.ErrTruncated, err)
-	}
-	return e
-}
-
 // malformed is the error of a reply that makes no sense.
 func (m *client) malformed(err error, body []byte) *models.Error {
 	e := &models.Error{Retryable: true, Err: fmt.Errorf("%w: %w", models.ErrMalformed, err), Body: m.readable(body)}
@@ -63,7 +46,7 @@ func (m *client) hint() error {
 
 // reported is the error that a reply with status 200 holds.
 func (m *client) reported(p *reply, body []byte, a *answer) *models.Error {
-	if !isNull(p.Usage) {
+	if !wire.IsNull(p.Usage) {
 		a.about(p)
 	}
 	c := complain(body)
@@ -82,7 +65,7 @@ func (m *client) reported(p *reply, body []byte, a *answer) *models.Error {
 	case misfit != nil:
 		e.Err = misfit
 	default:
-		e.Retryable = known && retryable(code) || !known && c.kind != "invalid_request_error"
+		e.Retryable = known && wire.Retryable(code) || !known && c.kind != "invalid_request_error"
 	}
 	return e
 }
@@ -94,8 +77,8 @@ func (m *client) status(resp *http.Response, r *models.Request) models.Error {
 	e := models.Error{
 		Status:     resp.StatusCode,
 		Sent:       true,
-		Retryable:  retryable(resp.StatusCode),
-		RetryAfter: retryAfter(h.Get("Retry-After-Ms"), h.Get("Retry-After"), h.Get("Date")),
+		Retryable:  wire.Retryable(resp.StatusCode),
+		RetryAfter: wire.RetryAfter(h),
 		Body:       m.readable(body),
 	}
 	c := complain(body)
@@ -139,9 +122,9 @@ func (p *reply) fault() bool {
 // cannot read becomes the message.
 func complain(body []byte) complaint {
 	type object struct {
-		Message lenient `json:"message"`
-		Type    lenient `json:"type"`
-		Code    lenient `json:"code"`
+		Message wire.Lenient `json:"message"`
+		Type    wire.Lenient `json:"type"`
+		Code    wire.Lenient `json:"code"`
 	}
 	var outer struct {
 		object
@@ -152,8 +135,8 @@ func complain(body []byte) complaint {
 	if len(outer.Error) > 0 && outer.Error[0] == '{' {
 		o = object{}
 		_ = json.Unmarshal(outer.Error, &o)
-	} else if s := scalar(outer.Error); s != "" {
-		o.Message = lenient(s)
+	} else if s := wire.Scalar(outer.Error); s != "" {
+		o.Message = wire.Lenient(s)
 	}
 	if o.Message == "" {
 		return complaint{message: string(body), kind: string(o.Type), code: string(o.Code)}
@@ -176,99 +159,6 @@ func (c complaint) overflow() bool {
 		func(s string) bool { return strings.Contains(message, s) })
 }
 
-func retryable(status int) bool {
-	switch status {
-	case 408, 409, 425, 429:
-		return true
-	case http.StatusNotImplemented:
-		return false
-	}
-	return status >= 500
-}
-
-// unsent is the error of a request without a response.
-func (m *client) unsent(e *sendError) models.Error {
-	err := e.err
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // without the address, whose query may hold a key
-	}
-	if e.sent {
-		return models.Error{Sent: true, Retryable: true, Err: fmt.Errorf("%w: %w", models.ErrTruncated, err)}
-	}
-	out := models.Error{Retryable: true, Err: err}
-	op, isOp := errors.AsType[*net.OpError](err)
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	switch {
-	case isDNS:
-		out.Retryable = !dns.IsNotFound
-		out.Err = fmt.Errorf("is the host of BaseURL right? %w", err)
-	case isOp && op.Op == "dial":
-		out.Err = fmt.Errorf("is a server running at %s? %w", m.base.Host, err)
-	case errors.Is(err, http.ErrSchemeMismatch) || neverSent(err):
-		out.Retryable = false // neither certificates nor protocols change on their own
-	}
-	return out
-}
-
-// neverSent reports whether err arose before a connection was ready.
-func neverSent(err error) bool {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true
-	}
-	var (
-		dns  *net.DNSError
-		cert *tls.CertificateVerificationError
-		rec  tls.RecordHeaderError
-		auth x509.UnknownAuthorityError
-		host x509.HostnameError
-	)
-	return errors.As(err, &dns) || errors.As(err, &cert) || errors.As(err, &rec) || errors.As(err, &auth) || errors.As(err, &host)
-}
-
-// retryAfter reads how long a server asks to wait.
-func retryAfter(ms, after, date string) time.Duration {
-	const longest = 365 * 24 * time.Hour
-	number := func(s string, unit time.Duration) (time.Duration, bool) {
-		f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-		if err != nil || math.IsNaN(f) {
-			return 0, false
-		}
-		return time.Duration(min(max(f, 0)*float64(unit), float64(longest))), true
-	}
-	if d, ok := number(ms, time.Millisecond); ok {
-		return d
-	}
-	if d, ok := number(after, time.Second); ok {
-		return d
-	}
-	at, err := http.ParseTime(after)
-	if err != nil {
-		return 0
-	}
-	now, err := http.ParseTime(date) // the server's own clock, if it tells
-	if err != nil {
-		now = time.Now()
-	}
-	return min(max(at.Sub(now), 0), longest)
-}
-
-// readable makes a text for people of the start of a body: 2 KB on one line,
-// without control characters, and without the key, should the server repeat it.
-func (m *client) readable(b []byte) string {
-	const longest = 2048
-	s := strings.ToValidUTF8(string(b[:min(len(b), 2*longest)]), "\uFFFD")
-	if m.key != "" {
-		s = strings.ReplaceAll(s, m.key, "[key]")
-	}
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
-}
+// readable makes a text for people of a body, without the key, should the server
+// repeat it.
+func (m *client) readable(b []byte) string { return wire.Readable(string(b), m.key) }

@@ -202,27 +202,3 @@ func TestCancelWhileDialling(t *testing.T) {
 		}
 	})
 }
-
-func TestRetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, tt := range []struct {
-			ms, after, date string
-			want            time.Duration
-		}{
-			{"", "", "", 0},
-			{"", "soon", "", 0},
-			{"", "-5", "", 0},
-			{"", "NaN", "", 0},
-			{"x", " 3 ", "", 3 * time.Second},
-			{"", "1e300", "", 365 * 24 * time.Hour},
-			{"", "Inf", "", 365 * 24 * time.Hour},
-			{"", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat), "", time.Minute},
-			{"", time.Now().Add(-time.Minute).UTC().Format(http.TimeFormat), "", 0},
-			{"", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), time.Now().Add(59 * time.Minute).UTC().Format(http.TimeFormat), time.Minute},
-		} {
-			if got := retryAfter(tt.ms, tt.after, tt.date); got != tt.want {
-				t.Errorf("%q %q %q: got %s, want %s", tt.ms, tt.after, tt.date, got, tt.want)
-			}
-		}
-	})
-}

@@ -5,16 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // Generate implements models.Model. Every error is a *models.Error. An error
@@ -28,20 +27,18 @@ func (m *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 	if err != nil {
 		return nil, m.fail(nil, models.Error{Err: err})
 	}
-	if err := ended(ctx); err != nil {
+	if err := wire.Ended(ctx); err != nil {
 		return nil, m.fail(nil, models.Error{Err: err})
 	}
 	a := &answer{r: r, start: time.Now(), usage: cost.Tally{Flavor: cost.Chat}}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := m.post(inner, endpoint, body, r.OnDelta != nil)
+	resp, sent, err := m.post(inner, endpoint, body, r.OnDelta != nil)
 	if err != nil {
-		var e *sendError
-		errors.As(err, &e)
-		if end := ended(ctx); end != nil {
-			return nil, m.fail(nil, models.Error{Sent: e.sent, Err: end})
+		if end := wire.Ended(ctx); end != nil {
+			return nil, m.fail(nil, models.Error{Sent: sent, Err: end})
 		}
-		return nil, m.fail(nil, m.unsent(e))
+		return nil, m.fail(nil, wire.Unsent(err, sent, "is a server running at "+m.base.Host+"?"))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
@@ -59,33 +56,18 @@ func (m *client) Generate(ctx context.Context, r *models.Request) (*models.Respo
 	if err != nil {
 		return nil, m.fail(a, models.Error{Sent: true, Retryable: true, Err: err})
 	}
-	drain(resp.Body, cancel)
+	wire.Drain(resp.Body, cancel)
 	if err := m.obeyed(r, a.finish, out.Text); err != nil {
 		return nil, m.fail(a, models.Error{Sent: true, Err: err})
 	}
 	return out, nil
 }
 
-// sendError is a request without a response.
-type sendError struct {
-	sent bool
-	err  error
-}
-
-// Error says what happened, and what to do about it where that is known.
-func (e *sendError) Error() string { return e.err.Error() }
-
-// post sends the request. Its error is a *sendError.
-func (m *client) post(ctx context.Context, endpoint string, body []byte, stream bool) (*http.Response, error) {
-	// Only a connection that exists can have carried something.
-	var asked, got atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { got.Store(true) },
-	})
+// post sends the request. sent reports whether the server may have seen it.
+func (m *client) post(ctx context.Context, endpoint string, body []byte, stream bool) (resp *http.Response, sent bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.base.JoinPath(endpoint).String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &sendError{err: err}
+		return nil, false, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -99,12 +81,7 @@ func (m *client) post(ctx context.Context, endpoint string, body []byte, stream 
 	for name, values := range m.header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	resp, err := m.http.Do(req)
-	if err != nil {
-		// A RoundTripper that is not an *http.Transport need not call the trace.
-		return nil, &sendError{sent: got.Load() || !asked.Load() && !neverSent(err), err: err}
-	}
-	return resp, nil
+	return wire.Send(m.http, req)
 }
 
 // streamed reports whether the reply is a stream. Servers may answer with a
@@ -125,7 +102,7 @@ func streamed(resp *http.Response, asked bool) bool {
 func (m *client) stream(ctx context.Context, resp *http.Response, a *answer) *models.Error {
 	ev := newEvents(resp.Body)
 	for {
-		if err := ended(ctx); err != nil {
+		if err := wire.Ended(ctx); err != nil {
 			return &models.Error{Err: err}
 		}
 		name, data, err := ev.next()
@@ -155,7 +132,7 @@ func (m *client) stream(ctx context.Context, resp *http.Response, a *answer) *mo
 		case err == io.EOF && a.finish != "":
 			return nil
 		default:
-			return cut(ctx, err)
+			return wire.Cut(ctx, err)
 		}
 	}
 }
@@ -165,7 +142,7 @@ func (m *client) plain(ctx context.Context, resp *http.Response, a *answer) *mod
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
 	switch {
 	case err != nil:
-		return cut(ctx, err)
+		return wire.Cut(ctx, err)
 	case len(b) > maxReply:
 		return m.malformed(errTooLong, nil)
 	}
@@ -174,7 +151,7 @@ func (m *client) plain(ctx context.Context, resp *http.Response, a *answer) *mod
 	err = dec.Decode(&p)
 	switch {
 	case err == io.EOF, err == io.ErrUnexpectedEOF:
-		return cut(ctx, err)
+		return wire.Cut(ctx, err)
 	case p.fault():
 		return m.reported(&p, b, a)
 	case err != nil:
@@ -190,25 +167,4 @@ func (m *client) plain(ctx context.Context, resp *http.Response, a *answer) *mod
 		return m.malformed(err, nil)
 	}
 	return nil
-}
-
-// drain reads the end of a body, so that its connection can be used again, but
-// waits for it no longer than a moment.
-func drain(body io.Reader, cancel func()) {
-	t := time.AfterFunc(50*time.Millisecond, cancel)
-	defer t.Stop()
-	_, _ = io.CopyN(io.Discard, body, 4<<10)
-}
-
-// ended returns why ctx is over, or nil. A deadline that has passed counts even
-// if its timer has not fired yet: connections obey the deadline itself.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if d, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(d) {
-		return context.DeadlineExceeded
-	}
-	if err == nil || errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

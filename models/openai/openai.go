@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
 	"github.com/toolorchestra/toolorchestra-go/models"
+
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // DefaultBaseURL is OpenAI's own API.
@@ -159,30 +159,13 @@ func New(model string, c Config) (models.Model, error) {
 		}
 	}
 	if m.http == nil {
-		m.http = newHTTP()
+		m.http = wire.NewHTTP(true)
 	}
 	return m, nil
 }
 
 // Info implements models.Model.
 func (m *client) Info() models.Info { return m.info }
-
-// newHTTP returns a client that shares nothing with http.DefaultClient.
-func newHTTP() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   64,
-			IdleConnTimeout:       90 * time.Second,
-			ExpectContinueTimeout: time.Second,
-		},
-		// A redirected POST becomes a GET without a body: better to say so.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
 
 // provider names who serves at a host, as price lists do.
 func provider(base *url.URL) string {

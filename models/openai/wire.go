@@ -2,18 +2,19 @@ package openai
 
 import (
 	"encoding/json"
-	"math"
-	"strconv"
+
+	"github.com/toolorchestra/toolorchestra-go/internal/jsonfix"
+	"github.com/toolorchestra/toolorchestra-go/models/internal/wire"
 )
 
 // reply is a whole body, or one chunk of a stream. Servers differ in the types
 // of many fields; those stay raw until they are read.
 type reply struct {
-	Object    lenient         `json:"object"`
-	Model     lenient         `json:"model"`
+	Object    wire.Lenient    `json:"object"`
+	Model     wire.Lenient    `json:"model"`
 	Choices   []choice        `json:"choices"`
 	Usage     json.RawMessage `json:"usage"`
-	Service   lenient         `json:"service_tier"` // that served the call
+	Service   wire.Lenient    `json:"service_tier"` // that served the call
 	Error     json.RawMessage `json:"error"`
 	PromptIDs json.RawMessage `json:"prompt_token_ids"` // vLLM, chat
 }
@@ -23,7 +24,7 @@ type choice struct {
 	Delta     *content        `json:"delta"`
 	Message   *content        `json:"message"`
 	Text      string          `json:"text"` // completions
-	Finish    lenient         `json:"finish_reason"`
+	Finish    wire.Lenient    `json:"finish_reason"`
 	Logprobs  json.RawMessage `json:"logprobs"`
 	TokenIDs  json.RawMessage `json:"token_ids"`        // vLLM
 	PromptIDs json.RawMessage `json:"prompt_token_ids"` // vLLM, completions
@@ -35,58 +36,30 @@ type content struct {
 	Content          json.RawMessage `json:"content"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
 	Reasoning        json.RawMessage `json:"reasoning"`
-	Refusal          lenient         `json:"refusal"`
+	Refusal          wire.Lenient    `json:"refusal"`
 	Calls            []callIn        `json:"tool_calls"`
 	FunctionCall     *functionIn     `json:"function_call"` // before tool_calls
 }
 
 type callIn struct {
 	Index    json.RawMessage `json:"index"`
-	ID       lenient         `json:"id"`
+	ID       wire.Lenient    `json:"id"`
 	Function functionIn      `json:"function"`
 }
 
 type functionIn struct {
-	Name      lenient         `json:"name"`
+	Name      wire.Lenient    `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
-
-// lenient is a string for which numbers are taken as well, and all else as empty.
-type lenient string
-
-// UnmarshalJSON takes what there is.
-func (l *lenient) UnmarshalJSON(b []byte) error {
-	*l = lenient(scalar(b))
-	return nil
-}
-
-// scalar returns the text of a JSON string or number, and "" for all else.
-func scalar(b json.RawMessage) string {
-	if len(b) == 0 {
-		return ""
-	}
-	switch c := b[0]; {
-	case c == '"':
-		var s string
-		_ = json.Unmarshal(b, &s)
-		return s
-	case c == '-' || '0' <= c && c <= '9':
-		return string(b)
-	}
-	return ""
-}
-
-// isNull reports whether a field is missing or null.
-func isNull(b json.RawMessage) bool { return len(b) == 0 || string(b) == "null" }
 
 // texts returns the text and the reasoning of a message's content, which is
 // null, a string, or an array of parts. ok is false if it is none of them.
 func texts(b json.RawMessage) (text, reasoning string, ok bool) {
-	if isNull(b) {
+	if wire.IsNull(b) {
 		return "", "", true
 	}
 	if b[0] == '"' {
-		return scalar(b), "", true
+		return wire.Scalar(b), "", true
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(b, &list) != nil {
@@ -94,12 +67,12 @@ func texts(b json.RawMessage) (text, reasoning string, ok bool) {
 	}
 	for _, raw := range list {
 		var part struct {
-			Text     lenient         `json:"text"`
-			Refusal  lenient         `json:"refusal"`
+			Text     wire.Lenient    `json:"text"`
+			Refusal  wire.Lenient    `json:"refusal"`
 			Thinking json.RawMessage `json:"thinking"` // Mistral: a string or parts again
 		}
 		if raw[0] == '"' {
-			text += scalar(raw)
+			text += wire.Scalar(raw)
 			continue
 		}
 		if json.Unmarshal(raw, &part) != nil {
@@ -117,31 +90,16 @@ func texts(b json.RawMessage) (text, reasoning string, ok bool) {
 // a string of JSON, some as the object itself.
 func argumentText(b json.RawMessage) string {
 	switch {
-	case isNull(b):
+	case wire.IsNull(b):
 		return ""
 	case b[0] == '"':
-		return scalar(b)
+		return wire.Scalar(b)
 	}
 	return string(b)
 }
 
 // integer reads a count; ok is false if there is none.
-func integer(b json.RawMessage) (n int64, ok bool) {
-	s := scalar(b)
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return n, true
-	}
-	f, err := strconv.ParseFloat(s, 64) // 12.0, and what overflows
-	switch {
-	case s == "" || math.IsNaN(f) || err != nil && !math.IsInf(f, 0):
-		return 0, false
-	case f >= math.MaxInt64:
-		return math.MaxInt64, true
-	case f <= math.MinInt64:
-		return math.MinInt64, true
-	}
-	return int64(f), true
-}
+func integer(b json.RawMessage) (n int64, ok bool) { return jsonfix.Integer(wire.Scalar(b)) }
 
 // logprobs reads the log probabilities of a chat's tokens or a completion's.
 func logprobs(b json.RawMessage) []float32 {
@@ -151,7 +109,7 @@ func logprobs(b json.RawMessage) []float32 {
 		} `json:"content"`
 		Tokens []float32 `json:"token_logprobs"`
 	}
-	if isNull(b) || json.Unmarshal(b, &l) != nil {
+	if wire.IsNull(b) || json.Unmarshal(b, &l) != nil {
 		return nil
 	}
 	out := l.Tokens
@@ -164,7 +122,7 @@ func logprobs(b json.RawMessage) []float32 {
 // ids reads token ids.
 func ids(b json.RawMessage) []int32 {
 	var out []int32
-	if isNull(b) || json.Unmarshal(b, &out) != nil {
+	if wire.IsNull(b) || json.Unmarshal(b, &out) != nil {
 		return nil
 	}
 	return out

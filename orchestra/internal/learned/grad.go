@@ -74,14 +74,7 @@ func outer(x []float32, first int, h []float32, g *Layer) {
 // the value of expert i. p and none are those of Posterior for the same task and
 // scratch.
 func (n *Net) ValueGrad(t *Task, p []float32, none float32, d []float32, g *Net, s *Scratch) {
-	first, second := Best(p)
-	var pa, pb float32
-	if first >= 0 {
-		pa = p[first]
-	}
-	if second >= 0 {
-		pb = p[second]
-	}
+	first, second, pa, pb := leaders(p)
 	s.state0 = s.state(s.state0[:0], n, t, p, none, first, second)
 	base := grow(&s.base, n.State.Out)
 	n.State.Forward(s.state0, base)

@@ -50,12 +50,12 @@ func (n *Net) Read(t *Task, features []TextFeature) {
 		axpy(f.Value, n.Text.Weights[at:at+n.Text.Out], y)
 	}
 	d := grow(&t.Domains, n.Domains)
-	softmax(y[:n.Domains], d)
+	Softmax(y[:n.Domains], d)
 	t.Text = t.Text[:copy(t.Text, y[n.Domains:])]
 }
 
-// softmax of x into y.
-func softmax(x, y []float32) {
+// Softmax writes the softmax of x into y.
+func Softmax(x, y []float32) {
 	top := x[0]
 	for _, v := range x {
 		top = max(top, v)
@@ -129,18 +129,24 @@ func Best(p []float32) (first, second int) {
 	return first, second
 }
 
-// Values returns what asking each expert is worth, in probability of a right
-// answer, its cost taken off; for those that were asked already it is -Inf. p
-// and none are those of Posterior for the same task and scratch.
-func (n *Net) Values(t *Task, p []float32, none float32, s *Scratch) []float32 {
-	first, second := Best(p)
-	var pa, pb float32
+// leaders are the two likeliest answers and how likely they are, 0 where there is
+// none.
+func leaders(p []float32) (first, second int, pa, pb float32) {
+	first, second = Best(p)
 	if first >= 0 {
 		pa = p[first]
 	}
 	if second >= 0 {
 		pb = p[second]
 	}
+	return first, second, pa, pb
+}
+
+// Values returns what asking each expert is worth, in probability of a right
+// answer, its cost taken off; for those that were asked already it is -Inf. p
+// and none are those of Posterior for the same task and scratch.
+func (n *Net) Values(t *Task, p []float32, none float32, s *Scratch) []float32 {
+	first, second, pa, pb := leaders(p)
 	s.in = s.state(s.in[:0], n, t, p, none, first, second)
 	base := grow(&s.base, n.State.Out)
 	n.State.Forward(s.in, base)

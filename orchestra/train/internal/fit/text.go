@@ -99,19 +99,6 @@ func fitText(n *learned.Net, rows []*sample, rng *rand.Rand) {
 
 // softmaxGrad writes the gradient of the negative log-likelihood of one class.
 func softmaxGrad(y, d []float32, class int) {
-	top := y[0]
-	for _, v := range y {
-		top = max(top, v)
-	}
-	var sum float32
-	for i, v := range y {
-		d[i] = float32(math.Exp(float64(v - top)))
-		sum += d[i]
-	}
-	for i := range d {
-		d[i] /= sum
-		if i == class {
-			d[i]--
-		}
-	}
+	learned.Softmax(y, d)
+	d[class]--
 }
