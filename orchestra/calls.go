@@ -46,7 +46,7 @@ func (r *run) carryOut(calls []policy.Call, done []policy.Outcome, known []bool)
 			err.Tool, err.CallID = o.Call.Tool, o.ID
 			continue
 		}
-		if why := j.tool.spec.Effects & (tools.NeedsApproval | tools.ClientSide); why&^tools.NeedsApproval != 0 || why != 0 && !r.approved[o.ID] {
+		if why := j.tool.spec.Effects & (tools.NeedsApproval | tools.ClientSide); why&tools.ClientSide != 0 || why != 0 && !r.approved[o.ID] {
 			r.pending = append(r.pending, Pending{ID: o.ID, Call: o.Call, Why: why})
 			continue
 		}

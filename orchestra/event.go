@@ -35,9 +35,11 @@ type Decided struct {
 	Masked   []policy.Masked `json:"masked,omitempty"`
 	Left     cost.Spend      `json:"left"` // as the policy saw it
 	Err      string          `json:"err,omitempty"`
-	USD      cost.Amount     `json:"usd"` // what the decision cost
-	Start    time.Time       `json:"start"`
-	Took     time.Duration   `json:"took"` // of the decision; nanoseconds in JSON
+	// Malformed: Err is a policy.ErrMalformed, so that the turn counts as one.
+	Malformed bool          `json:"malformed,omitempty"`
+	USD       cost.Amount   `json:"usd"` // what the decision cost
+	Start     time.Time     `json:"start"`
+	Took      time.Duration `json:"took"` // of the decision; nanoseconds in JSON
 }
 
 // Deciding says that a policy that costs something is about to be asked.
@@ -78,7 +80,12 @@ type Called struct {
 type Returned struct{ policy.Outcome }
 
 // Charged is a row of the ledger.
-type Charged struct{ cost.Row }
+type Charged struct {
+	cost.Row
+	// Lost: Resume charged it, for a call or decision that was under way when the
+	// process ended.
+	Lost bool `json:"lost,omitempty"`
+}
 
 // Noted is a remark of the loop.
 type Noted struct {

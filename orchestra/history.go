@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -28,7 +27,8 @@ type history struct {
 	turns    []pastTurn
 	deciding *Deciding // the policy was asked, and nothing is known of it
 	missing  cost.Amount
-	said     []Reply // in all parts
+	charges  []Charged // of what was under way, for Resume to make
+	said     []Reply   // in all parts
 }
 
 // pastTurn is a decision, and the ids of its calls.
@@ -106,7 +106,7 @@ func (r *run) readHistory(t *Trajectory) (*history, error) {
 		case Charged:
 			h.rows = append(h.rows, e.Row)
 			switch {
-			case e.Err != lostCharge:
+			case !e.Lost:
 				listed += e.USD
 			case e.ID == "":
 				h.deciding = nil
@@ -125,7 +125,7 @@ func (r *run) readHistory(t *Trajectory) (*history, error) {
 			if n := len(h.turns); n > 0 {
 				p := &h.turns[n-1]
 				p.fresh = p.fresh || e.Stop == OutOfBudget || e.Stop == OutOfTurns || e.Stop == OutOfTime
-				p.cut = p.cut || (e.Stop == OutOfBudget || e.Stop == OutOfTime || e.Stop == Canceled) && !strings.Contains(p.Err, policy.ErrMalformed.Error())
+				p.cut = p.cut || (e.Stop == OutOfBudget || e.Stop == OutOfTime || e.Stop == Canceled) && !p.Malformed
 			}
 		}
 	}
@@ -162,10 +162,10 @@ func (h *history) apply(replies []Reply) {
 
 // lost are the rows of what was under way when the process ended: nobody knows
 // what it cost, so each is charged all that was held for it.
-func (h *history) lost(run string) (rows cost.Ledger) {
+func (h *history) lost(run string) (rows []Charged) {
 	row := func(id, name string, held cost.Spend) {
-		rows = append(rows, cost.Row{ID: id, Scope: run, Name: name, USD: held.USD, Held: held.USD, Basis: cost.Reserved, Start: time.Now(),
-			Err: lostCharge})
+		rows = append(rows, Charged{Lost: true, Row: cost.Row{ID: id, Scope: run, Name: name, USD: held.USD, Held: held.USD, Basis: cost.Reserved, Start: time.Now(),
+			Err: "the process ended during the call: it is charged what was held for it"}})
 	}
 	if h.deciding != nil {
 		row("", policyName, h.deciding.Held)
@@ -183,14 +183,11 @@ func (h *history) lost(run string) (rows cost.Ledger) {
 		}
 	}
 	if h.missing > 0 {
-		rows = append(rows, cost.Row{Scope: run, Name: "unlisted", USD: h.missing, Held: h.missing, Basis: cost.Reserved, Start: time.Now(),
-			Err: "the process ended before the rows of the last turn were kept: this is their sum"})
+		rows = append(rows, Charged{Row: cost.Row{Scope: run, Name: "unlisted", USD: h.missing, Held: h.missing, Basis: cost.Reserved, Start: time.Now(),
+			Err: "the process ended before the rows of the last turn were kept: this is their sum"}})
 	}
 	return rows
 }
-
-// lostCharge marks such rows.
-const lostCharge = "the process ended during the call: it is charged what was held for it"
 
 // strays are the open calls that no decision asked for: of a last attempt.
 func (h *history) strays() (ids []string) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
@@ -53,8 +52,8 @@ func (o *Orchestrator) resume(s *Stream, yield func(Event) bool) (*Result, error
 		}
 	}()
 	r.emit(Resumed{At: r.start, After: len(s.past.events), Replies: s.replies})
-	for _, row := range h.lost(r.state.Run) {
-		r.emit(Charged{row})
+	for _, c := range h.charges {
+		r.emit(c)
 	}
 	stop, err := r.goOn(h)
 	if stop == Stuck && errors.Is(err, cost.ErrExceeded) {
@@ -100,7 +99,11 @@ func (r *run) setUp(s *Stream) (*history, error) {
 	}
 	st := &r.state
 	st.Limit = meter.Left()
-	meter.Restore(append(slices.Clip(h.rows), h.lost(id)...), h.names())
+	h.charges = h.lost(id)
+	for _, c := range h.charges {
+		h.rows = append(h.rows, c.Row)
+	}
+	meter.Restore(h.rows, h.names())
 	r.meter, r.metered = meter, cost.NewContext(r.ctx, meter)
 	st.Run, st.Seed, st.Prompt, st.Messages, st.Prefer, st.Tools = id, seed(id), r.task.Prompt, r.task.Messages, r.task.Prefer, r.o.specs
 	if r.yield != nil {
@@ -183,7 +186,7 @@ func (r *run) past(p pastTurn) {
 	}
 	if p.Err != "" {
 		r.failures++
-		if strings.Contains(p.Err, policy.ErrMalformed.Error()) { // as the loop does
+		if p.Malformed { // as the loop does
 			r.state.Turns = append(r.state.Turns, t)
 		}
 		return

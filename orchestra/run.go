@@ -233,61 +233,6 @@ func (r *run) turns() (Stop, error) {
 	}
 }
 
-// concluded books a turn whose calls are over, and says whether it was the last.
-func (r *run) concluded(turn policy.Turn, fatal error) (Stop, error) {
-	if len(r.pending) > 0 && fatal == nil && r.broken == nil {
-		return Paused, ErrPaused
-	}
-	r.state.Turns = append(r.state.Turns, turn)
-	if fatal != nil {
-		return Failed, fatal
-	}
-	var err error
-	if f := turn.Decision.Finish; f != nil {
-		if err = r.finish(*f); err == nil {
-			return Answered, nil
-		}
-		r.emit(Noted{Text: "the policy wanted to finish", Err: err.Error()})
-	}
-	if worked(turn.Done) {
-		r.failures = 0
-		return "", nil
-	}
-	if r.failures++; r.task.Budget.Failures > 0 && r.failures >= r.task.Budget.Failures {
-		switch {
-		case err != nil:
-		case len(turn.Done) == 0:
-			err = fmt.Errorf("%w: a decision without calls and without an end", policy.ErrMalformed)
-		default:
-			err = r.lastFailure()
-		}
-		return Stuck, err
-	}
-	return "", nil
-}
-
-// lastFailure is why the newest call failed, or nil.
-func (r *run) lastFailure() error {
-	for i := len(r.state.Turns) - 1; i >= 0; i-- {
-		if done := r.state.Turns[i].Done; len(done) > 0 { // the newest turn with calls
-			if err := done[len(done)-1].Err; err != nil {
-				return err
-			}
-			return nil
-		}
-	}
-	return nil
-}
-
-func worked(done []policy.Outcome) bool {
-	for i := range done {
-		if done[i].Err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // over says whether the run's time or the caller's patience is over.
 func (r *run) over() (Stop, error) {
 	if r.broken != nil {
@@ -390,7 +335,7 @@ func storable(s *models.Sample) *models.Sample {
 func (r *run) decided(t policy.Turn, usd cost.Amount, err error) {
 	e := Decided{Turn: t.N, Decision: t.Decision, Offers: r.state.Offers, Masked: r.state.Masked, Left: r.state.Left, USD: usd, Start: t.Start, Took: t.Took}
 	if err != nil {
-		e.Err = err.Error()
+		e.Err, e.Malformed = err.Error(), errors.Is(err, policy.ErrMalformed)
 	}
 	r.emit(e)
 	r.charged()
@@ -401,7 +346,7 @@ func (r *run) charged() {
 	rows := r.meter.Drain()
 	n := len(r.traj.events)
 	for i := range rows { // recorded before the consumer can interfere
-		c := Charged{rows[i]}
+		c := Charged{Row: rows[i]}
 		r.traj.events = append(r.traj.events, c)
 		r.keep(c)
 	}

@@ -12,11 +12,10 @@ import (
 )
 
 const hint = `
-The policy here is the embedded one. To put Orchestrator-8B in its place (weights of
-NVIDIA, for research and development only), serve it as raw completions, for example:
+The policy here is the embedded one. policy.Local(ctx) puts Orchestrator-8B in its place, on this
+machine's GPU (weights of NVIDIA, for research and development only): see go run ./examples/local.
+On another machine, serve it as raw completions and give policy.Trained a model of models/openai:
     vllm serve nvidia/Nemotron-Orchestrator-8B --max-model-len 40960
-or  ollama pull hf.co/bartowski/nvidia_Orchestrator-8B-GGUF:Q4_K_M
-and give policy.Trained(model) to orchestra.WithPolicy.
 `
 
 // show prints what a run does while it does it, then what it came to.
