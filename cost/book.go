@@ -13,14 +13,7 @@ import (
 // account is one bound that a claim has to respect.
 type account struct {
 	Key
-	usd    Amount // MaxAmount, MaxInt64, MaxInt: not bounded
-	tokens int64
-	calls  int
-}
-
-func (a *account) left(b Balance) Spend {
-	m := Meter{usd: a.usd, tokens: a.tokens, calls: a.calls, spent: b.Spent, held: b.Held}
-	return Spend{USD: m.leftUSD(), Tokens: m.leftTokens(), Calls: m.leftCalls()}
+	limit units
 }
 
 // load reads an account that only we should have written.
@@ -61,20 +54,12 @@ func claim(tx Tx, h *StoredHold, accounts []account, floor, worst Spend) error {
 		if err != nil {
 			return err
 		}
-		left, unit := a.left(b), ""
-		switch {
-		case floor.USD > left.USD:
-			unit = "USD"
-		case floor.Tokens > left.Tokens:
-			unit = "tokens"
-		case floor.Calls > left.Calls:
-			unit = "calls"
+		need, held := floor.units(), b.Held.units()
+		left := a.limit.left(&b.Spent, &held)
+		if unit := need.over(&left); unit != "" {
+			return &ExceededError{Scope: a.Key.String(), Unit: unit, Name: "the lease", Need: floor, Spent: b.Spent, Held: b.Held, Limit: a.limit.spend()}
 		}
-		if unit != "" {
-			return &ExceededError{Scope: a.Key.String(), Unit: unit, Name: "the lease", Need: floor, Spent: b.Spent, Held: b.Held,
-				Limit: Spend{USD: a.usd, Tokens: a.tokens, Calls: a.calls}}
-		}
-		grant = Spend{USD: min(grant.USD, left.USD), Tokens: min(grant.Tokens, left.Tokens), Calls: min(grant.Calls, left.Calls)}
+		grant = grant.units().upTo(left).spend()
 		balances[i] = b
 	}
 	h.Keys = make([]Key, len(accounts))
@@ -105,7 +90,7 @@ func move(tx Tx, h *StoredHold, change func(*Balance)) error {
 }
 
 func (b *Balance) take(s Spend) {
-	b.Held = Spend{USD: sub(b.Held.USD, s.USD), Tokens: sub(b.Held.Tokens, s.Tokens), Calls: sub(b.Held.Calls, s.Calls)}
+	b.Held = b.Held.units().minus(s.units()).spend()
 }
 
 // report is what an owner says of its hold. Sums are since the beginning, so
@@ -156,6 +141,7 @@ func book(tx Tx, r *report) error {
 	err = move(tx, &h, func(b *Balance) {
 		if lapsed {
 			b.Spent.USD, b.Spent.Tokens, b.Spent.Calls = sub(b.Spent.USD, before.USD), sub(b.Spent.Tokens, before.Tokens), sub(b.Spent.Calls, before.Calls)
+			b.Spent.GPU = sub(b.Spent.GPU, before.GPU)
 		} else {
 			b.take(before)
 		}
@@ -197,8 +183,8 @@ func lapseDue(tx Tx, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		if rem.USD > 0 || rem.Tokens > 0 {
-			row := Row{ID: h.ID, Scope: h.scope(), Name: "lapsed lease", Usage: Usage{Input: rem.Tokens}, USD: rem.USD, Held: rem.USD, Basis: Reserved,
+		if rem.USD > 0 || rem.Tokens > 0 || rem.GPU > 0 {
+			row := Row{ID: h.ID, Scope: h.scope(), Name: "lapsed lease", Usage: Usage{Input: rem.Tokens, GPU: rem.GPU}, USD: rem.USD, Held: rem.USD, Basis: Reserved,
 				Start: h.Begun, Err: "nothing was heard of " + h.Owner + " since " + h.Beat.UTC().Format(time.RFC3339) + ": the whole hold is charged"}
 			if err := tx.PutRow(h.ID, lapsedRow, row); err != nil {
 				return err

@@ -3,7 +3,6 @@ package cost
 import (
 	"fmt"
 	"maps"
-	"math"
 	"strconv"
 	"time"
 )
@@ -91,8 +90,8 @@ const (
 )
 
 // Budget bounds one scope of spending. Of a run, zero fields take the defaults
-// ($0.10, 5 minutes, 20 turns, 40 calls, 3 failures in a row, tokens not
-// bounded); Unlimited lifts a bound. Of a scope above runs (NewMeter), zero
+// ($0.10, 5 minutes, 20 turns, 40 calls, 3 failures in a row, tokens and GPU
+// time not bounded); Unlimited lifts a bound. Of a scope above runs (NewMeter), zero
 // fields other than USD do not bound: a tenant has no natural number of turns.
 // Time, Turns and Failures are counted by runs only.
 type Budget struct {
@@ -102,6 +101,7 @@ type Budget struct {
 	Calls         int            `json:"calls,omitempty"`          // tool calls of a run; outside runs, metered model calls
 	Failures      int            `json:"failures,omitempty"`       // turns in a row without one call that worked
 	Tokens        int64          `json:"tokens,omitempty"`         // input and output tokens of all model calls
+	GPU           time.Duration  `json:"gpu,omitempty"`            // GPUs × time of all calls of models that say how many they use (models.OnGPUs) or are priced by it; nanoseconds in JSON
 	PerName       map[string]Sub `json:"per_name,omitempty"`       // by tool, model or source, or "policy". Runs refuse unknown names; a model that only a tool knows is made known by its Spec.Sources
 	AllowUnpriced bool           `json:"allow_unpriced,omitempty"` // admit calls whose price is unknown
 }
@@ -122,7 +122,7 @@ func (b Budget) Validate() error {
 	for _, n := range []struct {
 		field string
 		value int64
-	}{{"Time", int64(b.Time)}, {"Turns", int64(b.Turns)}, {"Calls", int64(b.Calls)}, {"Failures", int64(b.Failures)}, {"Tokens", b.Tokens}} {
+	}{{"Time", int64(b.Time)}, {"Turns", int64(b.Turns)}, {"Calls", int64(b.Calls)}, {"Failures", int64(b.Failures)}, {"Tokens", b.Tokens}, {"GPU", int64(b.GPU)}} {
 		if n.value < Unlimited {
 			return &InvalidError{Field: "Budget." + n.field, Value: strconv.FormatInt(n.value, 10), Fix: "use a positive number, 0 for the default or cost.Unlimited"}
 		}
@@ -157,6 +157,7 @@ func (b Budget) Or(other Budget) Budget {
 	b.Calls = or(b.Calls, other.Calls)
 	b.Failures = or(b.Failures, other.Failures)
 	b.Tokens = or(b.Tokens, other.Tokens)
+	b.GPU = or(b.GPU, other.GPU)
 	if len(other.PerName) > 0 {
 		merged := maps.Clone(other.PerName)
 		maps.Copy(merged, b.PerName)
@@ -171,7 +172,7 @@ func (b Budget) Or(other Budget) Budget {
 func (b Budget) Plus(more Budget) Budget {
 	b.USD = b.USD.plus(more.USD, DefaultUSD)
 	b.Time, b.Turns, b.Calls = plus(b.Time, more.Time), plus(b.Turns, more.Turns), plus(b.Calls, more.Calls)
-	b.Failures, b.Tokens = plus(b.Failures, more.Failures), plus(b.Tokens, more.Tokens)
+	b.Failures, b.Tokens, b.GPU = plus(b.Failures, more.Failures), plus(b.Tokens, more.Tokens), plus(b.GPU, more.GPU)
 	if len(b.PerName) > 0 { // names without a limit stay without
 		b.PerName = maps.Clone(b.PerName)
 		for name, s := range b.PerName {
@@ -242,11 +243,8 @@ func (s Spend) Add(t Spend) Spend {
 	}
 }
 
-// unlimited is what Left starts from.
-var unlimited = Spend{USD: MaxAmount, Tokens: math.MaxInt64, Calls: math.MaxInt, Turns: math.MaxInt, Time: math.MaxInt64, GPU: math.MaxInt64}
-
-// AnyTokens, as the Worst.Tokens of an Estimate, asks for whatever is left: of
-// a tool call that bounds its model calls by money only.
+// AnyTokens, as the Worst.Tokens of an Estimate, asks for whatever is left, of
+// GPU time as well: of a tool call that bounds its model calls by money only.
 const AnyTokens = 1 << 40
 
 // Estimate is a call before it is made.

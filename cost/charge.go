@@ -14,15 +14,18 @@ const perMillion = 1_000_000
 // It returns ErrUnpriced, and the part that is known, where a rate that the
 // usage needs is not stated; and ErrInconsistent, with the usage clamped, where
 // parts exceed their whole or counts are negative.
-func (p Price) Of(u Usage) (Amount, Basis, error) {
-	if u.USD != nil && *u.USD >= 0 {
-		return *u.USD, Provider, nil
+func (p Price) Of(u Usage) (Amount, Basis, error) { return p.of(&u) }
+
+// of is Of without copies: both are large.
+func (p *Price) of(given *Usage) (Amount, Basis, error) {
+	if given.USD != nil && *given.USD >= 0 {
+		return *given.USD, Provider, nil
 	}
 	basis := Measured
-	if u.Estimated {
+	if given.Estimated {
 		basis = Estimated
 	}
-	u, consistent := u.clamped()
+	u, consistent := given.clamped()
 	q, known := p.served(&u)
 	known = known && q.Known()
 	var sum Amount
@@ -161,7 +164,7 @@ func (p Price) Bound(input, output int64, wall time.Duration, gpus int) Amount {
 	sum := add(w.request, Amount(scaleUp(int64(w.in), input, perMillion)))
 	sum = add(sum, Amount(scaleUp(int64(w.out), output, perMillion)))
 	sum = add(sum, Amount(scaleUp(int64(w.second), int64(wall), int64(time.Second))))
-	return add(sum, Amount(scaleUp(int64(w.gpuHour), int64(wall)*int64(gpus), int64(time.Hour))))
+	return add(sum, Amount(scaleUp(int64(w.gpuHour), scale(int64(wall), int64(gpus), 1), int64(time.Hour))))
 }
 
 // OutputFor is the inverse of Bound: how many output tokens are paid for by

@@ -18,6 +18,13 @@
 // by its bytes, as models.Metered does. A provider that bills more than was
 // reserved is charged in full and shows in Row.Over.
 //
+// # GPU time
+//
+// Models on one's own GPUs cost time, not tokens. Budget.GPU bounds it like money,
+// in GPUs × time: models.OnGPUs says which GPUs answer a model's calls, such a call
+// reserves all of them for as long as it may take, is cut when that is over, and
+// is charged its share (GPUs). Price.GPUHour gives the time a price beside.
+//
 // # Budgets that outlive a process
 //
 // Share makes budgets that a Store keeps: per day or month, per tenant or tag,

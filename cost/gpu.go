@@ -13,7 +13,8 @@ import (
 // in which the GPUs had work, not for the times that they waited side by side. A
 // call that has the GPUs to itself is charged all of them.
 //
-// No call is charged more than GPUs × its own time, which is what to reserve.
+// No call is charged more than GPUs × its own time, which is what to reserve;
+// models.OnGPUs does both.
 // Start and Stop are safe for concurrent use.
 type GPUs struct {
 	mu    sync.Mutex
@@ -23,13 +24,20 @@ type GPUs struct {
 	each  time.Duration // what a call has been charged that was there from the beginning
 }
 
-// NewGPUs is for a server on n GPUs. Fewer than one is an *InvalidError.
+// maxGPUs of one server; times of days stay in range.
+const maxGPUs = 1 << 16
+
+// NewGPUs is for a server on n GPUs. Fewer than one, or more than 65,536, is an
+// *InvalidError.
 func NewGPUs(n int) (*GPUs, error) {
-	if n < 1 {
-		return nil, &InvalidError{Field: "NewGPUs", Value: strconv.Itoa(n), Fix: "state how many GPUs the server uses, one or more"}
+	if n < 1 || n > maxGPUs {
+		return nil, &InvalidError{Field: "NewGPUs", Value: strconv.Itoa(n), Fix: "state how many GPUs the server uses, from 1 to 65,536"}
 	}
 	return &GPUs{n: n}, nil
 }
+
+// Count is the number of GPUs.
+func (g *GPUs) Count() int { return g.n }
 
 // GPUUse is one call's use of GPUs.
 type GPUUse struct {

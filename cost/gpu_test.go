@@ -76,7 +76,23 @@ func TestGPUTimeSumsUp(t *testing.T) {
 
 func TestNoGPUs(t *testing.T) {
 	var invalid *cost.InvalidError
-	if _, err := cost.NewGPUs(0); !errors.As(err, &invalid) {
-		t.Error(err)
+	for _, n := range []int{-1, 0, 1 << 20} {
+		if _, err := cost.NewGPUs(n); !errors.As(err, &invalid) {
+			t.Error(n, err)
+		}
+	}
+	if g, err := cost.NewGPUs(8); err != nil || g.Count() != 8 {
+		t.Error(g, err)
+	}
+}
+
+// The bound on what GPUs cost does not wrap around to less.
+func TestBoundOfManyGPUs(t *testing.T) {
+	p := cost.Price{GPUHour: cost.Per(1)}
+	if got := p.Bound(0, 0, 1<<62, 1<<20); got < cost.Dollars(1e6) {
+		t.Error(got)
+	}
+	if got := p.Bound(0, 0, time.Hour, 8); got < cost.Dollars(8) || got > cost.Dollars(8)+2 {
+		t.Error(got)
 	}
 }

@@ -12,18 +12,18 @@ type Hold struct {
 	m       *Meter
 	name    string
 	id      string
-	granted Spend
-	rem     Spend  // of granted, what its own meter has not spent
+	granted units
+	rem     units  // of granted, what its own meter has not spent
 	fee     Amount // of rem, what own cannot spend
-	vague   bool   // it asked for AnyTokens: they are not charged unseen
 	own     *Meter
 	around  *Meter // the meter of the hold around this one, which lists the live ones
 	prev    *Hold
 	next    *Hold
-	charged Spend // by Settle
+	charged units // by Settle
 	start   time.Time
 	done    bool
 	priced  bool
+	vague   bool // it asked for AnyTokens: neither they nor GPU time are charged unseen
 }
 
 func (u *subUse) left() Amount {
@@ -33,35 +33,43 @@ func (u *subUse) left() Amount {
 	return sub(u.usd, add(u.spent, u.held))
 }
 
-// grow sets aside more, as far as the limits by name allow. The caller has
-// checked the other limits.
-func (h *Hold) grow(more Spend) {
-	for s := h.m; s != nil; s = s.parent {
+// grow sets aside at least floor, and more as far as the limits by name allow.
+// The caller has checked the other limits.
+func (h *Hold) grow(floor, more units) {
+	for s := h.m.byName; s != nil; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
-			more.USD = min(more.USD, u.left())
+			more.usd = min(more.usd, sub(u.left(), floor.usd))
 		}
 	}
-	h.add(more)
+	h.add(floor.plus(more))
+}
+
+// fill sets aside between e.Floor and e.Worst: all that it can.
+func (h *Hold) fill(e *Estimate) {
+	floor := e.Floor.units()
+	left, _ := h.m.left()
+	left = left.minus(floor)
+	h.grow(floor, e.wants(&left, h.m.onGPUs).upTo(left))
 }
 
 // add moves more into the hold.
-func (h *Hold) add(more Spend) {
-	h.granted = h.granted.Add(more)
-	h.rem = h.rem.Add(more)
-	h.hold(more)
+func (h *Hold) add(more units) {
+	h.granted = h.granted.plus(more)
+	h.rem = h.rem.plus(more)
+	h.hold(&more)
 }
 
 // hold is the inverse of take: it sets more aside in every scope that counts it.
-func (h *Hold) hold(more Spend) {
+func (h *Hold) hold(more *units) {
 	for s := h.m; s != nil; s = s.parent {
-		s.held = s.held.Add(more)
+		s.held = s.held.plus(*more)
 		if s.from != nil {
 			break
 		}
 	}
-	for s := h.m; s != nil; s = s.parent {
+	for s := h.m.byName; s != nil; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
-			u.held = add(u.held, more.USD)
+			u.held = add(u.held, more.usd)
 		}
 	}
 }
@@ -70,7 +78,7 @@ func (h *Hold) hold(more Spend) {
 func (h *Hold) Granted() Spend {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	return h.granted
+	return h.granted.spend()
 }
 
 // Spent is what the call has been charged so far: through the hold's Meter, and
@@ -82,7 +90,8 @@ func (h *Hold) Spent() Spend {
 	if h.own != nil {
 		s = h.own.spent
 	}
-	return s.Add(h.charged)
+	s.count(&h.charged, 0)
+	return s
 }
 
 // Meter returns a meter that may spend what is held, and nothing else; calls
@@ -91,8 +100,11 @@ func (h *Hold) Meter() *Meter {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if h.own == nil {
-		h.own = &Meter{mu: h.m.mu, path: h.m.path, parent: h.m, from: h, usd: sub(h.rem.USD, h.fee), tokens: h.rem.Tokens,
-			calls: unlimited.Calls, allowUnpriced: h.m.allowUnpriced, closed: h.done}
+		h.own = &Meter{mu: h.m.mu, path: h.m.path, parent: h.m, from: h, limit: h.rem, onGPUs: h.m.onGPUs, byName: h.m.byName, allowUnpriced: h.m.allowUnpriced, closed: h.done}
+		h.own.limit.usd, h.own.limit.calls = sub(h.rem.usd, h.fee), boundless.calls
+		if !h.m.onGPUs { // where no scope bounds it, nobody need have asked for it
+			h.own.limit.gpu = boundless.gpu
+		}
 	}
 	return h.own
 }
@@ -107,9 +119,9 @@ func (h *Hold) Resize(need Estimate) error {
 		return ErrSettled
 	}
 	old := h.granted
-	h.take(old)
+	h.take(&old)
 	h.count(-1)
-	h.granted, h.rem = Spend{}, Spend{}
+	h.granted, h.rem = units{}, units{}
 	n, err := h.m.admit(&need)
 	if err != nil {
 		h.count(+1)
@@ -118,16 +130,14 @@ func (h *Hold) Resize(need Estimate) error {
 	}
 	n.unlink() // it becomes this one
 	h.name, h.id, h.fee, h.vague, h.priced = n.name, n.id, n.fee, n.vague, n.priced
-	h.granted, h.rem = n.granted, n.rem
-	left := h.m.left()
-	h.grow(need.wants(left).upTo(left))
+	h.fill(&need)
 	return nil
 }
 
 // count corrects how often the call's name was used, in every scope that limits
 // it.
 func (h *Hold) count(by int) {
-	for s := h.m; s != nil; s = s.parent {
+	for s := h.m.byName; s != nil; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
 			u.made += by
 		}
@@ -135,16 +145,16 @@ func (h *Hold) count(by int) {
 }
 
 // take gives back part of what is held, in every scope that counts it.
-func (h *Hold) take(less Spend) {
+func (h *Hold) take(less *units) {
 	for s := h.m; s != nil; s = s.parent {
-		s.held.USD, s.held.Tokens, s.held.Calls = sub(s.held.USD, less.USD), sub(s.held.Tokens, less.Tokens), sub(s.held.Calls, less.Calls)
+		s.held = s.held.minus(*less)
 		if s.from != nil {
 			break
 		}
 	}
-	for s := h.m; s != nil; s = s.parent {
+	for s := h.m.byName; s != nil; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
-			u.held = sub(u.held, less.USD)
+			u.held = sub(u.held, less.usd)
 		}
 	}
 }
@@ -160,56 +170,62 @@ var errUnderWay = errors.New("the call was still under way when the call around 
 func (h *Hold) Settle(u Usage, p Price, failure error) (Row, error) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	return h.settle(u, p, failure)
+	r := h.settle(&u, &p, failure)
+	if r == nil {
+		return Row{}, ErrSettled
+	}
+	return *r, nil
 }
 
-func (h *Hold) settle(u Usage, p Price, failure error) (Row, error) {
+// settle returns the row, which the ledgers keep, or nil if the hold had ended.
+func (h *Hold) settle(u *Usage, p *Price, failure error) *Row {
 	if h.done {
-		return Row{}, ErrSettled
+		return nil
 	}
 	h.abandonOwn()
 	took := time.Since(h.start)
-	r := Row{ID: h.id, Scope: h.m.path, Name: h.name, Usage: u, Held: h.granted.USD, Start: h.start, Took: took}
+	r := &Row{ID: h.id, Scope: h.m.path, Name: h.name, Usage: *u, Held: h.granted.usd, Start: h.start, Took: took}
 	if h.m.from != nil {
 		r.Call = h.m.from.id
 	}
 	if failure != nil {
 		r.Err = clip(failure.Error(), 500)
 	}
-	h.price(&r, p)
+	h.price(r, p)
 	h.charge(r)
-	return r, nil
+	return r
 }
 
 // price fills in what the row costs.
-func (h *Hold) price(r *Row, p Price) {
+func (h *Hold) price(r *Row, p *Price) {
 	if !r.Usage.Known && (r.Usage.USD == nil || *r.Usage.USD < 0) {
-		r.USD, r.Basis = h.rem.USD, Reserved
+		r.USD, r.Basis = h.rem.usd, Reserved
 		if !h.priced {
 			r.Basis = Unpriced
 		}
 		if !h.vague {
-			r.Usage.Input = h.rem.Tokens // tokens are charged like money
+			r.Usage.Input, r.Usage.GPU = h.rem.tokens, h.rem.gpu // charged like money
 		}
 		return
 	}
 	var err error
-	r.USD, r.Basis, err = p.Of(r.Usage)
+	r.USD, r.Basis, err = p.of(&r.Usage)
 	r.Inconsistent = errors.Is(err, ErrInconsistent)
-	r.Over = sub(r.USD, h.rem.USD)
+	r.Over = sub(r.USD, h.rem.usd)
 	if !h.priced {
 		r.Over = 0
 	}
 }
 
 // charge books the row and ends the hold.
-func (h *Hold) charge(r Row) {
-	spent := Spend{USD: r.USD, Tokens: r.Usage.Tokens(), Calls: h.granted.Calls, GPU: max(r.Usage.GPU, 0)}
+func (h *Hold) charge(r *Row) {
+	spent, unpriced := units{usd: r.USD, tokens: r.Usage.Tokens(), gpu: max(r.Usage.GPU, 0), calls: h.granted.calls}, 0
 	if r.Basis == Unpriced {
-		spent.Unpriced = 1
+		unpriced = 1
 	}
-	h.end(spent)
-	h.charged = Spend{USD: r.USD, Tokens: r.Usage.Tokens()}
+	h.charged = spent
+	h.charged.calls = 0
+	h.end(spent, unpriced)
 	for s := h.m; s != nil; s = s.parent {
 		if s.from == nil && !s.quiet {
 			s.rows = append(s.rows, r)
@@ -224,7 +240,7 @@ func (h *Hold) Finish() {
 	defer h.m.mu.Unlock()
 	if !h.done {
 		h.abandonOwn()
-		h.end(Spend{Calls: h.granted.Calls})
+		h.end(units{calls: h.granted.calls}, 0)
 	}
 }
 
@@ -236,7 +252,7 @@ func (h *Hold) abandonOwn() {
 	}
 	h.own.closed = true
 	for h.own.live != nil {
-		_, _ = h.own.live.settle(Usage{}, Price{}, errUnderWay)
+		h.own.live.settle(&Usage{}, &Price{}, errUnderWay)
 	}
 }
 
@@ -270,32 +286,33 @@ func (h *Hold) unlink() {
 }
 
 // end replaces what is held by what is spent, in every scope.
-func (h *Hold) end(spent Spend) {
-	h.take(Spend{USD: h.rem.USD, Tokens: h.rem.Tokens, Calls: h.granted.Calls})
-	h.done, h.rem = true, Spend{}
+func (h *Hold) end(spent units, unpriced int) {
+	h.rem.calls = h.granted.calls
+	h.take(&h.rem)
+	h.done, h.rem = true, units{}
 	h.unlink()
-	h.m.book(spent)
-	for s := h.m; s != nil; s = s.parent {
+	h.m.book(spent, unpriced)
+	for s := h.m.byName; s != nil; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
-			u.spent = add(u.spent, spent.USD)
+			u.spent = add(u.spent, spent.usd)
 		}
 	}
 }
 
 // book adds to what m and the scopes above have spent. Where m spends a hold,
 // the scopes above hold that much less.
-func (m *Meter) book(spent Spend) {
+func (m *Meter) book(spent units, unpriced int) {
 	for s := m; s != nil; s = s.parent {
-		s.spent = s.spent.Add(spent)
+		s.spent.count(&spent, unpriced)
 		if h := s.from; h != nil {
-			spent.Calls = 0 // part of the call that holds
-			used := Spend{USD: min(spent.USD, sub(h.rem.USD, h.fee)), Tokens: min(spent.Tokens, h.rem.Tokens)}
-			h.rem.USD -= used.USD
-			h.rem.Tokens -= used.Tokens
-			h.take(used)
-			for t := h.m; t != nil; t = t.parent {
+			spent.calls = 0 // part of the call that holds
+			used := spent.upTo(h.rem)
+			used.usd = min(used.usd, sub(h.rem.usd, h.fee))
+			h.rem = h.rem.minus(used)
+			h.take(&used)
+			for t := h.m.byName; t != nil; t = t.above() {
 				if u := t.subs[h.name]; u != nil {
-					u.spent = add(u.spent, spent.USD)
+					u.spent = add(u.spent, spent.usd)
 				}
 			}
 		}
@@ -319,5 +336,5 @@ func (h *Hold) release() {
 	}
 	h.abandonOwn()
 	h.count(-1)
-	h.end(Spend{})
+	h.end(units{}, 0)
 }

@@ -46,9 +46,9 @@ func (f leaseOption) lease(l *leasing) { f(l) }
 func WithWait(d time.Duration) LeaseOption { return leaseOption(func(l *leasing) { l.wait = d }) }
 
 // WithMinimum accepts a lease of less than was asked for, down to an amount.
-// Of bounded tokens and calls, one is then enough.
+// Of bounded tokens and calls, one is then enough, and a second of GPU time.
 func WithMinimum(usd Amount) LeaseOption {
-	return leaseOption(func(l *leasing) { l.minimum = &Spend{USD: usd, Tokens: 1, Calls: 1} })
+	return leaseOption(func(l *leasing) { l.minimum = &Spend{USD: usd, Tokens: 1, Calls: 1, GPU: time.Second} })
 }
 
 // WithLeaseID names the lease, for instance by its run (a random id). An id is
@@ -57,7 +57,7 @@ func WithMinimum(usd Amount) LeaseOption {
 func WithLeaseID(id string) LeaseOption { return leaseOption(func(l *leasing) { l.id = id }) }
 
 // Lease sets aside b in all scopes, and gives it to a new meter. A zero b.USD is
-// DefaultUSD. b.Tokens and b.Calls must be stated where a scope bounds them, and
+// DefaultUSD. b.Tokens, b.Calls and b.GPU must be stated where a scope bounds them, and
 // b.USD must be a limit where a scope has one. PerName and AllowUnpriced hold
 // for the lease; prices may be unknown only where all scopes allow it.
 //
@@ -90,7 +90,7 @@ func (s *Shared) ask(b *Budget, l *leasing) (floor, worst Spend, err error) {
 	}
 	as, _ := s.accounts(s.now())
 	usd, bounded := b.USD.amount(DefaultUSD), false
-	worst = Spend{USD: usd, Tokens: max(b.Tokens, 0), Calls: max(b.Calls, 0)}
+	worst = Spend{USD: usd, Tokens: max(b.Tokens, 0), Calls: max(b.Calls, 0), GPU: max(b.GPU, 0)}
 	if usd == MaxAmount {
 		worst.USD = 0
 	}
@@ -99,21 +99,23 @@ func (s *Shared) ask(b *Budget, l *leasing) (floor, worst Spend, err error) {
 			b.AllowUnpriced = false
 		}
 		switch {
-		case a.usd != MaxAmount && usd == MaxAmount:
+		case a.limit.usd != MaxAmount && usd == MaxAmount:
 			return bad("the lease's Budget.USD", "none", fmt.Sprintf("%q has a limit: state how much of it is wanted", a.Scope))
-		case a.tokens != unlimited.Tokens && worst.Tokens == 0:
+		case a.limit.tokens != boundless.tokens && worst.Tokens == 0:
 			return bad("the lease's Budget.Tokens", "not bounded", fmt.Sprintf("%q bounds tokens: state how many are wanted", a.Scope))
-		case a.calls != unlimited.Calls && worst.Calls == 0:
+		case a.limit.calls != boundless.calls && worst.Calls == 0:
 			return bad("the lease's Budget.Calls", "not bounded", fmt.Sprintf("%q bounds calls: state how many are wanted", a.Scope))
+		case a.limit.gpu != boundless.gpu && worst.GPU == 0:
+			return bad("the lease's Budget.GPU", "not bounded", fmt.Sprintf("%q bounds GPU time: state how much of it is wanted", a.Scope))
 		}
-		bounded = bounded || a.usd != MaxAmount
+		bounded = bounded || a.limit.usd != MaxAmount
 	}
 	floor = worst
 	if m := l.minimum; m != nil {
 		if m.USD < 0 {
 			return bad("WithMinimum", m.USD.String(), "use an amount of zero or more")
 		}
-		floor = Spend{USD: min(m.USD, worst.USD), Tokens: min(m.Tokens, worst.Tokens), Calls: min(m.Calls, worst.Calls)}
+		floor = m.units().upTo(worst.units()).spend()
 	}
 	if l.id == "" {
 		return bad("WithLeaseID", `""`, "give an id, or leave the option out")
@@ -132,6 +134,9 @@ func (s *Shared) open(h StoredHold, b Budget) (*Lease, error) {
 	}
 	if b.Calls > 0 {
 		b.Calls = h.Granted.Calls
+	}
+	if b.GPU > 0 {
+		b.GPU = h.Granted.GPU
 	}
 	root, err := NewMeter(h.Keys[0].Scope, Budget{USD: b.USD, AllowUnpriced: b.AllowUnpriced})
 	if err != nil {
@@ -209,14 +214,14 @@ func (l *Lease) Close() error {
 // under the same numbers.
 func (l *Lease) report(ctx context.Context, done bool) error {
 	l.meter.mu.Lock() // rows and sum of one moment
-	if l.pending == nil {
-		l.pending = l.meter.rows
-	} else {
-		l.pending = append(l.pending, l.meter.rows...)
-	}
+	fresh, spent := l.meter.rows, l.meter.spent
 	l.meter.rows = nil
-	spent := l.meter.spent
 	l.meter.mu.Unlock()
+	if l.pending == nil {
+		l.pending = ledgerOf(fresh)
+	} else {
+		l.pending = append(l.pending, ledgerOf(fresh)...)
+	}
 	now := l.shared.now()
 	r := report{id: l.stored.ID, owner: l.stored.Owner, spent: spent, first: l.first, rows: l.pending, beat: now, until: now.Add(l.shared.ttl), done: done}
 	err := l.shared.store.Update(ctx, func(tx Tx) error { return book(tx, &r) })

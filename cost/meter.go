@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -19,17 +19,19 @@ type Meter struct {
 	parent *Meter
 	from   *Hold // the hold that this meter spends; nil for an ordinary scope
 
-	usd           Amount
-	tokens        int64
-	calls         int
-	subs          map[string]*subUse
-	allowUnpriced bool
+	limit  units
+	subs   map[string]*subUse
+	byName *Meter // the nearest scope from here upwards that has subs
 
-	spent, held Spend
-	rows        Ledger
-	live        *Hold // of a hold's own meter: the calls under way below it
-	closed      bool
-	quiet       bool // keeps no rows: the only scope within it does
+	spent Spend
+	held  units
+	rows  []*Row // each once, whatever the number of scopes that list it
+	live  *Hold  // of a hold's own meter: the calls under way below it
+
+	allowUnpriced bool
+	onGPUs        bool // a scope from here upwards bounds GPU time
+	closed        bool
+	quiet         bool // keeps no rows: the only scope within it does
 }
 
 // subUse is what one name has taken of a meter.
@@ -60,25 +62,35 @@ func newMeter(mu *sync.Mutex, parent *Meter, path string, b Budget) (*Meter, err
 	if err := b.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Meter{mu: mu, parent: parent, path: path, usd: b.USD.amount(DefaultUSD),
-		tokens: unlimited.Tokens, calls: unlimited.Calls, allowUnpriced: b.AllowUnpriced}
-	if b.Tokens > 0 {
-		m.tokens = b.Tokens
+	m := &Meter{mu: mu, parent: parent, path: path, limit: b.bounds(), allowUnpriced: b.AllowUnpriced}
+	if parent != nil {
+		m.byName, m.onGPUs = parent.byName, parent.onGPUs
 	}
-	if b.Calls > 0 {
-		m.calls = b.Calls
+	if len(b.PerName) > 0 {
+		m.byName = m
+	}
+	if b.GPU > 0 {
+		m.onGPUs = true
 	}
 	for name, s := range b.PerName {
 		if m.subs == nil {
 			m.subs = make(map[string]*subUse, len(b.PerName))
 		}
-		u := &subUse{usd: s.USD.amount(MaxAmount), limit: unlimited.Calls}
+		u := &subUse{usd: s.USD.amount(MaxAmount), limit: boundless.calls}
 		if s.Calls > 0 {
 			u.limit = s.Calls
 		}
 		m.subs[name] = u
 	}
 	return m, nil
+}
+
+// above is the next scope above a byName.
+func (m *Meter) above() *Meter {
+	if m.parent == nil {
+		return nil
+	}
+	return m.parent.byName
 }
 
 // Name is the path of the scope, as in ledger rows: "tenant:42/run-1".
@@ -107,44 +119,29 @@ func (m *Meter) Left() Spend {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.left()
+	l, open := m.left()
+	if !open {
+		return Spend{}
+	}
+	s := l.spend()
+	s.Turns, s.Time = math.MaxInt, math.MaxInt64
+	return s
 }
 
-func (m *Meter) left() Spend {
-	s := unlimited
+// left is the least that m and the scopes above have left; open false: one of
+// them is closed.
+func (m *Meter) left() (l units, open bool) {
+	l = boundless
 	for ; m != nil; m = m.parent {
-		s.USD = min(s.USD, m.leftUSD())
-		s.Tokens = min(s.Tokens, m.leftTokens())
-		s.Calls = min(s.Calls, m.leftCalls())
 		if m.closed {
-			return Spend{}
+			return units{}, false
 		}
+		l = l.upTo(m.limit.left(&m.spent, &m.held))
 		if m.from != nil {
 			break // already held in the scopes above
 		}
 	}
-	return s
-}
-
-func (m *Meter) leftUSD() Amount {
-	if m.usd == MaxAmount {
-		return MaxAmount
-	}
-	return sub(m.usd, add(m.spent.USD, m.held.USD))
-}
-
-func (m *Meter) leftTokens() int64 {
-	if m.tokens == unlimited.Tokens {
-		return m.tokens
-	}
-	return sub(m.tokens, add(m.spent.Tokens, m.held.Tokens))
-}
-
-func (m *Meter) leftCalls() int {
-	if m.calls == unlimited.Calls {
-		return m.calls
-	}
-	return sub(m.calls, add(m.spent.Calls, m.held.Calls))
+	return l, true
 }
 
 // Ledger returns a copy of the rows of m and all scopes within it, in the order
@@ -155,7 +152,7 @@ func (m *Meter) Ledger() Ledger {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.rows)
+	return ledgerOf(m.rows)
 }
 
 // Drain returns the rows and forgets them; what was spent stays counted. It
@@ -166,9 +163,21 @@ func (m *Meter) Drain() Ledger {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	rows := m.rows
+	rows := ledgerOf(m.rows)
 	m.rows = nil
 	return rows
+}
+
+// ledgerOf is the rows that pointers name.
+func ledgerOf(rows []*Row) Ledger {
+	if len(rows) == 0 {
+		return nil
+	}
+	l := make(Ledger, len(rows))
+	for i, r := range rows {
+		l[i] = *r
+	}
+	return l
 }
 
 // Close refuses later reservations, here and in the scopes within. Calls that
@@ -209,7 +218,7 @@ func (l Ledger) Total() Spend {
 	var s Spend
 	for i := range l {
 		r := &l[i]
-		s = s.Add(Spend{USD: r.USD, Tokens: r.Usage.Tokens(), Calls: 1, Time: r.Took, GPU: r.Usage.GPU})
+		s = s.Add(Spend{USD: r.USD, Tokens: r.Usage.Tokens(), Calls: 1, Time: r.Took, GPU: max(r.Usage.GPU, 0)})
 		if r.Basis == Unpriced {
 			s.Unpriced++
 		}
@@ -246,7 +255,7 @@ var (
 // ExceededError is a reservation that did not fit.
 type ExceededError struct {
 	Scope string // path of the meter that refused
-	Unit  string // "USD", "tokens" or "calls"
+	Unit  string // "USD", "tokens", "calls" or "GPU"
 	Name  string // model or tool
 	Sub   bool   // the limit is Budget.PerName[Name]
 	Limit Spend
@@ -263,6 +272,8 @@ func (e *ExceededError) Error() string {
 		limit, spent, held, need = fmt.Sprint(e.Limit.Tokens), fmt.Sprint(e.Spent.Tokens), fmt.Sprint(e.Held.Tokens), fmt.Sprint(e.Need.Tokens)
 	case "calls":
 		limit, spent, held, need = fmt.Sprint(e.Limit.Calls), fmt.Sprint(e.Spent.Calls), fmt.Sprint(e.Held.Calls), fmt.Sprint(e.Need.Calls)
+	case "GPU":
+		limit, spent, held, need = e.Limit.GPU.String(), e.Spent.GPU.String(), e.Held.GPU.String(), e.Need.GPU.String()
 	}
 	field := "Budget." + strings.ToUpper(e.Unit[:1]) + e.Unit[1:]
 	if e.Sub {
@@ -272,6 +283,8 @@ func (e *ExceededError) Error() string {
 	switch {
 	case e.Unit == "USD":
 		unit = "" // the amount says it
+	case e.Unit == "GPU":
+		unit = " of GPU time"
 	case need == "1":
 		unit = " " + strings.TrimSuffix(e.Unit, "s")
 	}

@@ -259,38 +259,48 @@ func TestConcurrentReservations(t *testing.T) {
 	}
 }
 
+// One reservation and its settlement. Runs have meters of their own, so two of
+// them on two processors should take half the time of one, each ("parallel");
+// "contended" is one meter for all.
 func BenchmarkReserveSettle(b *testing.B) {
-	for _, parallel := range []bool{false, true} {
-		b.Run(map[bool]string{false: "alone", true: "parallel"}[parallel], func(b *testing.B) {
-			b.ReportAllocs()
-			one := func(m *cost.Meter) {
-				h, err := m.Reserve(est("m", 1, 9))
-				if err == nil {
-					_, err = h.Settle(used(3))
-				}
-				if err != nil {
-					b.Error(err)
-				}
-			}
-			if !parallel {
-				m := meter(b, cost.Budget{USD: cost.NoLimit()})
-				for n := 0; b.Loop(); n++ {
-					if one(m); n%1000 == 0 {
-						m.Drain()
-					}
-				}
-				return
-			}
-			b.RunParallel(func(pb *testing.PB) {
-				m := meter(b, cost.Budget{USD: cost.NoLimit()})
-				for n := 0; pb.Next(); n++ {
-					if one(m); n%1000 == 0 {
-						m.Drain()
-					}
-				}
-			})
-		})
+	one := func(b *testing.B, m *cost.Meter, n int) {
+		h, err := m.Reserve(est("m", 1, 9))
+		if err == nil {
+			_, err = h.Settle(used(3))
+		}
+		if err != nil {
+			b.Error(err)
+		}
+		if n%1000 == 0 {
+			m.Drain()
+		}
 	}
+	unbounded := cost.Budget{USD: cost.NoLimit()}
+	b.Run("alone", func(b *testing.B) {
+		b.ReportAllocs()
+		m := meter(b, unbounded)
+		for n := 0; b.Loop(); n++ {
+			one(b, m, n)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			m := meter(b, unbounded)
+			for n := 0; pb.Next(); n++ {
+				one(b, m, n)
+			}
+		})
+	})
+	b.Run("contended", func(b *testing.B) {
+		b.ReportAllocs()
+		m := meter(b, unbounded)
+		b.RunParallel(func(pb *testing.PB) {
+			for n := 0; pb.Next(); n++ {
+				one(b, m, n)
+			}
+		})
+	})
 }
 
 // Finding by finding: holds within holds, ended in the wrong order.

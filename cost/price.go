@@ -116,7 +116,7 @@ const maxTiers = 8
 func Tokens(inUSD, outUSD float64) Price { return Price{Input: Per(inUSD), Output: Per(outUSD)} }
 
 // Free is the price of what costs nothing, such as a model on one's own GPU.
-func Free() Price { return Tokens(0, 0) }
+func Free() Price { return Price{Input: PerAmount(0), Output: PerAmount(0)} }
 
 // Known reports whether any rate is stated.
 func (p Price) Known() bool {

@@ -19,8 +19,7 @@ func (m *Meter) Reserve(e Estimate) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := m.left()
-	h.grow(e.wants(left).upTo(left))
+	h.fill(&e)
 	return h, nil
 }
 
@@ -44,48 +43,48 @@ func (m *Meter) ReserveAll(es []Estimate, free ...*Hold) ([]*Hold, []error) {
 		}
 	}
 	for i := range es {
-		holds[i], errs[i] = m.admit(&es[i])
+		if holds[i], errs[i] = m.admit(&es[i]); holds[i] != nil {
+			holds[i].add(es[i].Floor.units())
+		}
 	}
-	left := m.left()
-	var all Spend
+	left, _ := m.left()
+	var all units
 	for i, h := range holds {
 		if h != nil {
-			w := es[i].wants(left)
-			all.USD, all.Tokens = add(all.USD, w.USD), add(all.Tokens, w.Tokens)
+			all = all.plus(es[i].wants(&left, m.onGPUs))
 		}
 	}
 	for i, h := range holds {
 		if h != nil {
-			w := es[i].wants(left)
-			h.grow(Spend{USD: Amount(share(int64(w.USD), int64(left.USD), int64(all.USD))), Tokens: share(w.Tokens, left.Tokens, all.Tokens)})
+			w := es[i].wants(&left, m.onGPUs)
+			h.grow(units{}, units{usd: share(w.usd, left.usd, all.usd), tokens: share(w.tokens, left.tokens, all.tokens), gpu: share(w.gpu, left.gpu, all.gpu)})
 		}
 	}
 	return holds, errs
 }
 
 // wants is what e would take beyond its Floor. AnyTokens is all that is left, so
-// that it does not dwarf the wants of others.
-func (e *Estimate) wants(left Spend) Spend {
-	w := Spend{USD: sub(e.Worst.USD, e.Floor.USD), Tokens: sub(e.Worst.Tokens, e.Floor.Tokens)}
+// that it does not dwarf the wants of others, and so is its GPU time where that
+// is bounded.
+func (e *Estimate) wants(left *units, onGPUs bool) units {
+	w := units{usd: sub(e.Worst.USD, e.Floor.USD), tokens: sub(e.Worst.Tokens, e.Floor.Tokens), gpu: sub(e.Worst.GPU, e.Floor.GPU)}
 	if e.Worst.Tokens >= AnyTokens {
-		w.Tokens = min(w.Tokens, left.Tokens)
+		w.tokens = min(w.tokens, left.tokens)
+		if onGPUs {
+			w.gpu = left.gpu
+		}
 	}
 	return w
 }
 
-// upTo is a want as far as it can be met.
-func (s Spend) upTo(left Spend) Spend {
-	return Spend{USD: min(s.USD, left.USD), Tokens: min(s.Tokens, left.Tokens)}
-}
-
 // share is the part of left that a want among all wants gets, rounded down.
-func share(want, left, all int64) int64 {
+func share[T number](want, left, all T) T {
 	if all <= left {
 		return want
 	}
 	hi, lo := bits.Mul64(uint64(want), uint64(left))
 	q, _ := bits.Div64(hi, lo, uint64(all)) // hi < all, since want ≤ all and left < all < 2⁶³
-	return int64(q)
+	return T(q)
 }
 
 // Check says whether Reserve would admit e if the hold free (which may be nil)
@@ -100,22 +99,22 @@ func (m *Meter) Check(e Estimate, free *Hold) error {
 		return m.refuse(&e)
 	}
 	held := free.rem
-	held.Calls = free.granted.Calls
-	free.take(held)
+	held.calls = free.granted.calls
+	free.take(&held)
 	free.count(-1)
 	err := m.refuse(&e)
 	free.count(+1)
-	free.hold(held)
+	free.hold(&held)
 	return err
 }
 
 // refuse says which scope has no room for e's Floor, or nil.
 func (m *Meter) refuse(e *Estimate) error {
-	need := e.Floor
-	if need.USD < 0 || need.Tokens < 0 || need.Calls < 0 || e.Worst.USD < 0 || e.Worst.Tokens < 0 || e.Fee < 0 || e.Fee > need.USD {
+	need := &e.Floor
+	if need.USD < 0 || need.Tokens < 0 || need.Calls < 0 || need.GPU < 0 || e.Worst.GPU < 0 || e.Worst.USD < 0 || e.Worst.Tokens < 0 || e.Fee < 0 || e.Fee > need.USD {
 		return &InvalidError{Field: "Estimate of " + e.Name, Value: fmt.Sprintf("%v to %v", need.USD, e.Worst.USD), Fix: "estimate zero or more, and a Floor that covers the Fee"}
 	}
-	bounded := true // until a scope whose money is already held above
+	floor, bounded := need.units(), true // until a scope whose money is already held above
 	for s := m; s != nil; s = s.parent {
 		if s.closed {
 			return fmt.Errorf("%w (%s, for %s)", ErrClosed, s.path, e.Name)
@@ -124,18 +123,9 @@ func (m *Meter) refuse(e *Estimate) error {
 			return fmt.Errorf("%w: %s: state its Price (cost.Free() if it costs nothing), or set Budget.AllowUnpriced", ErrUnpriced, e.Name)
 		}
 		if bounded {
-			unit := ""
-			switch {
-			case need.USD > s.leftUSD():
-				unit = "USD"
-			case need.Tokens > s.leftTokens():
-				unit = "tokens"
-			case need.Calls > s.leftCalls():
-				unit = "calls"
-			}
-			if unit != "" {
-				return &ExceededError{Scope: s.path, Unit: unit, Name: e.Name, Need: need, Spent: s.spent, Held: s.held,
-					Limit: Spend{USD: s.usd, Tokens: s.tokens, Calls: s.calls}}
+			left := s.limit.left(&s.spent, &s.held)
+			if unit := floor.over(&left); unit != "" {
+				return &ExceededError{Scope: s.path, Unit: unit, Name: e.Name, Need: e.Floor, Spent: s.spent, Held: s.held.spend(), Limit: s.limit.spend()}
 			}
 			bounded = s.from == nil
 		}
@@ -156,14 +146,12 @@ func (m *Meter) refuse(e *Estimate) error {
 	return nil
 }
 
-// admit sets aside e's Floor.
+// admit makes a hold for e, if its Floor fits. Nothing is in it yet.
 func (m *Meter) admit(e *Estimate) (*Hold, error) {
 	if err := m.refuse(e); err != nil {
 		return nil, err
 	}
-	need := e.Floor
 	h := &Hold{m: m, name: e.Name, id: e.ID, fee: e.Fee, vague: e.Worst.Tokens >= AnyTokens, priced: e.Priced, start: time.Now()}
-	h.add(Spend{USD: need.USD, Tokens: need.Tokens, Calls: need.Calls})
 	h.count(+1)
 	h.link()
 	return h, nil

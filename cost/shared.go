@@ -19,7 +19,7 @@ import (
 // from the next lease on.
 type Scope struct {
 	Name     string         // of the account, for example "tenant:42"
-	Budget   Budget         // USD, Tokens, Calls and AllowUnpriced count. A zero USD is DefaultUSD; other zero fields do not bound. PerName is refused: use a scope of its own
+	Budget   Budget         // USD, Tokens, Calls, GPU and AllowUnpriced count. A zero USD is DefaultUSD; other zero fields do not bound. PerName is refused: use a scope of its own
 	Every    Period         // how often the budget starts anew; a Name may have several scopes that differ in it
 	Location *time.Location // whose calendar Every follows; nil = UTC
 }
@@ -126,13 +126,7 @@ func Share(store Store, scopes []Scope, opts ...ShareOption) (*Shared, error) {
 func (s *Shared) accounts(now time.Time) (as []account, end time.Time) {
 	as = make([]account, len(s.scopes))
 	for i, c := range s.scopes {
-		a := account{Key: Key{Scope: c.Name, Every: c.Every}, usd: c.Budget.USD.amount(DefaultUSD), tokens: unlimited.Tokens, calls: unlimited.Calls}
-		if c.Budget.Tokens > 0 {
-			a.tokens = c.Budget.Tokens
-		}
-		if c.Budget.Calls > 0 {
-			a.calls = c.Budget.Calls
-		}
+		a := account{Key: Key{Scope: c.Name, Every: c.Every}, limit: c.Budget.bounds()}
 		if c.Every != Forever {
 			start, next := c.Every.Window(now, c.Location)
 			a.Start = start.Unix()
@@ -203,5 +197,7 @@ func (s *Shared) acquire(ctx context.Context, h StoredHold, floor, worst Spend, 
 
 // mayPass reports whether the call would fit if nothing were held.
 func (e *ExceededError) mayPass() bool {
-	return e.Need.USD <= sub(e.Limit.USD, e.Spent.USD) && e.Need.Tokens <= sub(e.Limit.Tokens, e.Spent.Tokens) && e.Need.Calls <= sub(e.Limit.Calls, e.Spent.Calls)
+	need, limit := e.Need.units(), e.Limit.units()
+	left := limit.left(&e.Spent, &units{})
+	return need.over(&left) == ""
 }

@@ -122,7 +122,7 @@ func (h *StoredHold) Span() (from, until time.Time) {
 
 // rem is what its owner may still spend of it.
 func (h *StoredHold) rem() Spend {
-	return Spend{USD: sub(h.Granted.USD, h.Spent.USD), Tokens: sub(h.Granted.Tokens, h.Spent.Tokens), Calls: sub(h.Granted.Calls, h.Spent.Calls)}
+	return h.Granted.units().minus(h.Spent.units()).spend()
 }
 
 var (

@@ -45,8 +45,8 @@ func (u Usage) Tokens() int64 { return add(max(u.Input, 0), max(u.Output, 0)) }
 
 // clamped returns u with parts no larger than their wholes and nothing
 // negative, and whether it was so already.
-func (u Usage) clamped() (Usage, bool) {
-	v := u
+func (u *Usage) clamped() (Usage, bool) {
+	v := *u
 	for _, n := range []*int64{&v.Input, &v.CacheRead, &v.CacheWrite, &v.CacheWrite1h, &v.Output, &v.Reasoning, &v.Citations,
 		&v.InputMedia.Audio, &v.InputMedia.Image, &v.InputMedia.Video, &v.CacheMedia.Audio, &v.CacheMedia.Image, &v.CacheMedia.Video,
 		&v.OutputMedia.Audio, &v.OutputMedia.Image, &v.OutputMedia.Video,
@@ -59,7 +59,7 @@ func (u Usage) clamped() (Usage, bool) {
 	v.CacheMedia = Media{min(v.CacheMedia.Audio, v.InputMedia.Audio), min(v.CacheMedia.Image, v.InputMedia.Image), min(v.CacheMedia.Video, v.InputMedia.Video)}
 	within(v.CacheRead, &v.CacheMedia.Audio, &v.CacheMedia.Image, &v.CacheMedia.Video)
 	within(v.Output, &v.Reasoning, &v.Citations, &v.OutputMedia.Audio, &v.OutputMedia.Image, &v.OutputMedia.Video)
-	return v, v == u
+	return v, v == *u
 }
 
 // within cuts parts, in their order, to what the whole has room for.

@@ -10,7 +10,8 @@ import (
 const (
 	DefaultMaxOutput = 4096 // tokens; sent as the cap, so it holds
 	DefaultMinOutput = 256  // tokens
-	// MaxWall bounds a call that is priced by the second, in money and in time.
+	// MaxWall bounds a call that is priced by the second or uses GPUs that are
+	// counted, in money and in time.
 	MaxWall = 10 * time.Minute
 	// maxTokens keeps sums in range whatever an Info says.
 	maxTokens = 1 << 31
@@ -19,8 +20,10 @@ const (
 // Estimate is what one call of m costs: Worst assumes a token per byte of input
 // (byte-level tokenizers never make more) unless m counts exactly, the dearest
 // rates and the whole output cap; Floor is the same with MinOutput tokens of
-// output; Mean takes four bytes a token and a quarter of the cap. Of Retry
-// and Fallback, Worst is all attempts. An Estimator knows better.
+// output; Mean takes four bytes a token and a quarter of the cap. A model on
+// GPUs (OnGPUs, or a price by the GPU hour) takes them for Info.Latency, at least
+// a second, and at Worst for MaxWall. Of Retry and Fallback, Worst is all
+// attempts. An Estimator knows better.
 func Estimate(m Model, r *Request) cost.Estimate {
 	if x, ok := m.(interface{ estimate(*Request) cost.Estimate }); ok {
 		return x.estimate(r)
@@ -32,9 +35,9 @@ func Estimate(m Model, r *Request) cost.Estimate {
 	input, _ := inputTokens(m, r)
 	likely := likelyInput(r)
 	most, least := outputTokens(info, r, likely)
-	p := info.Price
+	p, gpus := info.Price, gpusOf(m, info)
 	at := func(in, out int64, wall time.Duration) cost.Spend {
-		return cost.Spend{USD: p.Bound(in, out, wall, 1), Tokens: in + out, Calls: 1}
+		return cost.Spend{USD: p.Bound(in, out, wall, max(gpus, 1)), Tokens: in + out, Calls: 1, GPU: gpuTime(wall, gpus)}
 	}
 	e := cost.Estimate{
 		Name:  info.Name,

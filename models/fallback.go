@@ -48,7 +48,7 @@ func (x *fallback) estimate(r *Request) cost.Estimate {
 	e := Estimate(x.models[0], r)
 	for _, m := range x.models[1:] {
 		o := Estimate(m, r)
-		e.Worst = e.Worst.Add(cost.Spend{USD: o.Worst.USD, Tokens: o.Worst.Tokens})
+		e.Worst = e.Worst.Add(cost.Spend{USD: o.Worst.USD, Tokens: o.Worst.Tokens, GPU: o.Worst.GPU})
 		e.Priced = e.Priced && o.Priced
 	}
 	return e

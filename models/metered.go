@@ -60,8 +60,9 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 		return nil, err
 	}
 	q := *r
-	wall := fit(&q, info, input, e, hold.Granted())
-	if timed := !info.Price.Second.IsZero() || !info.Price.GPUHour.IsZero(); timed {
+	gpus := gpusOf(x.m, info)
+	wall := fit(&q, info, input, gpus, e, hold.Granted())
+	if timed := gpus > 0 || !info.Price.Second.IsZero(); timed {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, wall, fmt.Errorf("models: %s: the time that was paid for is over: %w", info.Name, context.DeadlineExceeded))
 		defer cancel()
@@ -82,14 +83,8 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 		resp = nil
 	}
 	u := billed(resp, err, &q)
-	if u.Known || u.USD != nil {
-		if u.Wall == 0 {
-			u.Wall = time.Since(start)
-		}
-		u.Wall = min(u.Wall, wall) // after that nothing was asked for any more
-		if u.GPU == 0 && !info.Price.GPUHour.IsZero() {
-			u.GPU = u.Wall
-		}
+	if u.Requests > 0 && (u.Known || u.USD != nil) {
+		clock(&u, time.Since(start), wall, gpus)
 	}
 	settled = true
 	hold.Settle(u, info.Price, err)
@@ -97,8 +92,8 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 }
 
 // fit lowers the request's output cap to what was granted, and says how long the
-// call may take if it is priced by time.
-func fit(q *Request, info Info, input int64, e cost.Estimate, granted cost.Spend) (wall time.Duration) {
+// call may take if it is priced by time or uses GPUs that are counted.
+func fit(q *Request, info Info, input int64, gpus int, e cost.Estimate, granted cost.Spend) (wall time.Duration) {
 	p := info.Price
 	most, least := e.Worst.Tokens-input, e.Floor.Tokens-input
 	wall = max(info.Latency, MaxWall)
@@ -106,11 +101,14 @@ func fit(q *Request, info Info, input int64, e cost.Estimate, granted cost.Spend
 		// Where both are priced, output has half of what the Floor leaves, and time
 		// the rest.
 		output := granted.USD
-		if !p.Second.IsZero() || !p.GPUHour.IsZero() {
+		if !p.Second.IsZero() || gpus > 0 {
 			output = e.Floor.USD + (granted.USD-e.Floor.USD)/2
 		}
-		most = max(least, min(most, p.OutputFor(output, input, most, max(info.Latency, time.Second), 1)))
-		wall = p.WallFor(granted.USD, input, most, wall, 1)
+		most = max(least, min(most, p.OutputFor(output, input, most, max(info.Latency, time.Second), max(gpus, 1))))
+		wall = p.WallFor(granted.USD, input, most, wall, max(gpus, 1))
+	}
+	if granted.GPU < e.Worst.GPU && gpus > 0 {
+		wall = min(wall, granted.GPU/time.Duration(gpus))
 	}
 	if granted.Tokens < e.Worst.Tokens {
 		most = min(most, granted.Tokens-input)

@@ -141,14 +141,14 @@ func (x *pool) estimate(r *Request) cost.Estimate {
 	}
 	one := e.Worst
 	for range min(x.p.Attempts, mostBilled) - 1 {
-		e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens})
+		e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens, GPU: one.GPU})
 	}
 	return e
 }
 
 // dearer is what covers either of two.
 func dearer(a, b cost.Spend) cost.Spend {
-	a.USD, a.Tokens, a.Time = max(a.USD, b.USD), max(a.Tokens, b.Tokens), max(a.Time, b.Time)
+	a.USD, a.Tokens, a.Time, a.GPU = max(a.USD, b.USD), max(a.Tokens, b.Tokens), max(a.Time, b.Time), max(a.GPU, b.GPU)
 	return a
 }
 

@@ -83,7 +83,7 @@ func (x *retry) estimate(r *Request) cost.Estimate {
 	e := Estimate(x.m, r)
 	one := e.Worst
 	for range min(x.p.Attempts, mostBilled) - 1 {
-		e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens})
+		e.Worst = e.Worst.Add(cost.Spend{USD: one.USD, Tokens: one.Tokens, GPU: one.GPU})
 	}
 	return e
 }

@@ -322,6 +322,7 @@ func (r *run) estimate(t *tool, args json.RawMessage, w *writer) (e cost.Estimat
 	fee := cost.Spend{USD: s.Fee}
 	e.Floor, e.Mean, e.Worst = e.Floor.Add(fee), e.Mean.Add(fee), e.Worst.Add(fee)
 	e.Worst.USD, e.Worst.Tokens, e.Fee = max(e.Worst.USD, e.Floor.USD), max(e.Worst.Tokens, e.Floor.Tokens), s.Fee
+	e.Worst.GPU = max(e.Worst.GPU, e.Floor.GPU)
 	e.Floor.Calls, e.Mean.Calls, e.Worst.Calls = 1, 1, 1
 	e.Name = s.Name
 	return e

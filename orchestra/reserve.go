@@ -115,7 +115,7 @@ func (r *run) wayToAnswer(withPolicy bool) cost.Estimate {
 		e.Floor.Calls = 1
 	}
 	if p, err := r.policyEstimate(); withPolicy && err == nil && r.o.info.Estimate != nil {
-		e.Floor.USD, e.Floor.Tokens = e.Floor.USD+p.Floor.USD, e.Floor.Tokens+p.Floor.Tokens
+		e.Floor.USD, e.Floor.Tokens, e.Floor.GPU = e.Floor.USD+p.Floor.USD, e.Floor.Tokens+p.Floor.Tokens, e.Floor.GPU+p.Floor.GPU
 		e.Priced = e.Priced && p.Priced
 	}
 	e.Mean, e.Worst = e.Floor, e.Floor

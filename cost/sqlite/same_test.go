@@ -19,7 +19,7 @@ func TestSameAsMemory(t *testing.T) {
 	clock := cost.WithClock(func() time.Time { return now })
 	scopes := []cost.Scope{
 		{Name: "t", Budget: cost.Budget{USD: cost.Max(50_000)}},
-		{Name: "t", Budget: cost.Budget{USD: cost.Max(9000), Tokens: 50_000}, Every: cost.Hour},
+		{Name: "t", Budget: cost.Budget{USD: cost.Max(9000), Tokens: 50_000, GPU: 3000}, Every: cost.Hour},
 	}
 	file, memory := open(t, filepath.Join(t.TempDir(), "budget.db")), cost.NewMemory()
 	var shared [2]*cost.Shared
@@ -43,7 +43,7 @@ func TestSameAsMemory(t *testing.T) {
 		var pair [2]*cost.Lease
 		both(func(i int) string {
 			var err error
-			pair[i], err = shared[i].Lease(t.Context(), cost.Budget{USD: cost.Max(ask), Tokens: 2000}, cost.WithMinimum(least), cost.WithLeaseID(fmt.Sprint(n)))
+			pair[i], err = shared[i].Lease(t.Context(), cost.Budget{USD: cost.Max(ask), Tokens: 2000, GPU: 100}, cost.WithMinimum(least), cost.WithLeaseID(fmt.Sprint(n)))
 			if err != nil {
 				return err.Error()
 			}
@@ -57,7 +57,7 @@ func TestSameAsMemory(t *testing.T) {
 		if len(open) > 0 {
 			k, usd, what := r.IntN(len(open)), cost.Amount(r.Int64N(400)), r.IntN(4)
 			both(func(i int) string {
-				h, err := open[k][i].Meter().Reserve(cost.Estimate{Name: "m", Worst: cost.Spend{USD: usd, Tokens: 100}, Priced: true})
+				h, err := open[k][i].Meter().Reserve(cost.Estimate{Name: "m", Worst: cost.Spend{USD: usd, Tokens: 100, GPU: 8}, Priced: true})
 				if err == nil {
 					_, err = h.Settle(cost.Usage{Input: 90, Output: 3, GPU: 5, Known: true, USD: &usd}, cost.Price{}, nil)
 				}
@@ -79,7 +79,7 @@ func TestSameAsMemory(t *testing.T) {
 		}
 	}
 	rows := ledger(t, file)
-	if a, b := memory.Ledger().Total(), rows.Total(); a.USD != b.USD || a.Tokens != b.Tokens || a.Calls != b.Calls || a.USD == 0 {
+	if a, b := memory.Ledger().Total(), rows.Total(); a.USD != b.USD || a.Tokens != b.Tokens || a.Calls != b.Calls || a.GPU != b.GPU || a.USD == 0 {
 		t.Errorf("rows of memory %+v, of the file %+v", a, b)
 	}
 	if refused == 0 || refused == 300 || !slices.ContainsFunc(rows, func(r cost.Row) bool { return r.Name == "lapsed lease" }) {

@@ -16,7 +16,7 @@ import (
 
 const (
 	application = 0x746f6331 // "toc1", so that no other file is taken for a budget
-	version     = 1
+	version     = 2          // 2: held_gpu
 )
 
 // Integers are what cost counts in: 10⁻¹² USD, tokens, calls, nanoseconds of
@@ -25,7 +25,7 @@ const schema = `
 CREATE TABLE accounts (
 	scope TEXT NOT NULL, every INTEGER NOT NULL, start INTEGER NOT NULL,
 	usd INTEGER NOT NULL, tokens INTEGER NOT NULL, calls INTEGER NOT NULL, gpu INTEGER NOT NULL, unpriced INTEGER NOT NULL,
-	held_usd INTEGER NOT NULL, held_tokens INTEGER NOT NULL, held_calls INTEGER NOT NULL,
+	held_usd INTEGER NOT NULL, held_tokens INTEGER NOT NULL, held_calls INTEGER NOT NULL, held_gpu INTEGER NOT NULL DEFAULT 0,
 	PRIMARY KEY (scope, every, start)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE holds (
@@ -91,7 +91,9 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// prepare makes the tables of a new file, and checks an old one.
+// prepare makes the tables of a new file, brings those of an older version up to
+// date, and checks that they are ours. A program of an older version that has
+// the file open cannot write any more, and so admits nothing.
 func (s *Store) prepare() error {
 	ctx := context.Background()
 	err := s.patiently(ctx, func() error {
@@ -119,6 +121,11 @@ func (s *Store) prepare() error {
 		return tx.Commit()
 	case app != application:
 		return fmt.Errorf("%w: another program's database", errForeign)
+	case ver == 1: // it held no GPU time
+		if _, err := tx.Exec(`ALTER TABLE accounts ADD COLUMN held_gpu INTEGER NOT NULL DEFAULT 0; PRAGMA user_version=2;`); err != nil {
+			return err
+		}
+		return tx.Commit()
 	case ver != version:
 		return fmt.Errorf("%w: version %d, and this program knows %d", errForeign, ver, version)
 	}

@@ -100,7 +100,7 @@ func TestOpenRefuses(t *testing.T) {
 		return path
 	}
 	newer := filepath.Join(dir, "newer")
-	if err := open(t, newer).Exec(`PRAGMA user_version=2`); err != nil {
+	if err := open(t, newer).Exec(`PRAGMA user_version=3`); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, path, fix string }{

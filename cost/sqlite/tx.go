@@ -21,9 +21,9 @@ type transaction struct {
 
 // Account reads a balance.
 func (t *transaction) Account(k cost.Key) (b cost.Balance, err error) {
-	err = t.tx.QueryRowContext(t.ctx, `SELECT usd, tokens, calls, gpu, unpriced, held_usd, held_tokens, held_calls
+	err = t.tx.QueryRowContext(t.ctx, `SELECT usd, tokens, calls, gpu, unpriced, held_usd, held_tokens, held_calls, held_gpu
 		FROM accounts WHERE scope = ? AND every = ? AND start = ?`, k.Scope, int64(k.Every), k.Start).Scan(
-		&b.Spent.USD, &b.Spent.Tokens, &b.Spent.Calls, &b.Spent.GPU, &b.Spent.Unpriced, &b.Held.USD, &b.Held.Tokens, &b.Held.Calls)
+		&b.Spent.USD, &b.Spent.Tokens, &b.Spent.Calls, &b.Spent.GPU, &b.Spent.Unpriced, &b.Held.USD, &b.Held.Tokens, &b.Held.Calls, &b.Held.GPU)
 	if errors.Is(err, sql.ErrNoRows) {
 		return cost.Balance{}, nil
 	}
@@ -32,8 +32,8 @@ func (t *transaction) Account(k cost.Key) (b cost.Balance, err error) {
 
 // PutAccount writes a balance.
 func (t *transaction) PutAccount(k cost.Key, b cost.Balance) error {
-	return t.exec(`INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, k.Scope, int64(k.Every), k.Start,
-		int64(b.Spent.USD), b.Spent.Tokens, b.Spent.Calls, int64(b.Spent.GPU), b.Spent.Unpriced, int64(b.Held.USD), b.Held.Tokens, b.Held.Calls)
+	return t.exec(`INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, k.Scope, int64(k.Every), k.Start,
+		int64(b.Spent.USD), b.Spent.Tokens, b.Spent.Calls, int64(b.Spent.GPU), b.Spent.Unpriced, int64(b.Held.USD), b.Held.Tokens, b.Held.Calls, int64(b.Held.GPU))
 }
 
 // Hold reads a hold.

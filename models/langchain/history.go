@@ -66,7 +66,7 @@ func (c *client) messages(in []models.Message) []llms.MessageContent {
 // arguments makes a JSON object of what a model wrote: providers parse the
 // arguments in a history, and fail for good on those that are none.
 func arguments(args json.RawMessage) string {
-	text := strings.TrimSpace(string(args))
+	text := strings.Trim(string(args), " \t\r\n") // what JSON takes for space
 	if text == "" {
 		return "{}"
 	}
