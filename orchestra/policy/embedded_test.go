@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,9 +33,23 @@ func expertOffer(alias string, usd, skill float64) policy.Offer {
 }
 
 func state(offers ...policy.Offer) *policy.State {
-	return &policy.State{Turn: 1, Prompt: "What is it?", Prefer: prefs.Default(), Offers: offers,
+	var specs []tools.Spec
+	for _, o := range offers {
+		i := slices.IndexFunc(specs, func(t tools.Spec) bool { return t.Name == o.Tool })
+		if i < 0 {
+			i = len(specs)
+			specs = append(specs, tools.Spec{Name: o.Tool, Description: described[o.Tool], Effects: o.Effects})
+		}
+		if o.Choice != "" {
+			specs[i].Choices = append(specs[i].Choices, tools.Choice{Alias: o.Choice, Info: models.Info{Name: o.Choice, Skill: o.Skill, Price: cost.Tokens(1, o.Estimate.Mean.USD.Dollars()*1000)}})
+		}
+	}
+	return &policy.State{Tools: specs, Turn: 1, Prompt: "What is the default timeout of the client?", Prefer: prefs.Default(), Offers: offers,
 		Left: cost.Spend{USD: cost.Dollars(0.1), Turns: 20, Time: time.Minute}, Limit: cost.Spend{USD: cost.Dollars(0.1)}}
 }
+
+// described are the tools of the states.
+var described = map[string]string{"find": "Search the documentation for passages that fit a query.", "exact": "Evaluates arithmetic exactly.", "answer": "Give the final answer to the problem."}
 
 func with(s *policy.State, r tools.Result) *policy.State { s.Work = s.Work.With(r); return s }
 
@@ -63,6 +78,7 @@ func TestEmbeddedDecisions(t *testing.T) {
 	attempt := func(c float64) tools.Result {
 		return tools.Result{Attempts: []tools.Attempt{{Text: "x", Confidence: c}}}
 	}
+	ask := func(prompt string, s *policy.State) *policy.State { s.Prompt = prompt; return s }
 	prefer := func(v prefs.Vector, s *policy.State) *policy.State { s.Prefer = v; return s }
 	good := expertOffer("a-3", 0.05, 0.9)
 	for _, c := range []struct {
@@ -71,12 +87,13 @@ func TestEmbeddedDecisions(t *testing.T) {
 		want  string
 	}{
 		{"gather first", state(search, cheap), "find{}"},
-		{"what computes it exactly comes before gathering", state(search, exact, cheap), "exact{}"},
+		{"what computes it exactly comes before gathering", ask("What is 12 * 7?", state(search, exact, cheap)), "exact{}"},
 		{"with documents, what answers without a model comes first", with(state(search, cheap, exact), docs), "exact{}"},
 		{"with documents, ask the cheaper of equals", with(state(dear, cheap), docs), `answer{"model":"a-1"}`},
-		{"a measured skill is worth its price", with(state(cheap, good), docs), `answer{"model":"a-3"}`},
-		{"not to a miser", prefer(prefs.Vector{Accuracy: 0.1, Cost: 1}, with(state(cheap, good), docs)), `answer{"model":"a-1"}`},
-		{"a preference weighs", prefer(prefs.Vector{Accuracy: 1, Cost: 0.5, Use: map[string]float64{"a-2": 1}}, with(state(cheap, dear), docs)), `answer{"model":"a-2"}`},
+		{"a measured skill is worth its price", with(state(search, cheap, good), docs), `answer{"model":"a-3"}`},
+		{"not to a miser", prefer(prefs.Vector{Accuracy: 0.1, Cost: 1}, with(state(search, cheap, good), docs)), `answer{"model":"a-1"}`},
+		{"a preference weighs", prefer(prefs.Vector{Accuracy: 1, Cost: 0.5, Use: map[string]float64{"a-2": 1}}, with(state(cheap, expertOffer("a-2", 0.003, 0)), docs)), `answer{"model":"a-2"}`},
+		{"a preference weighs beside tools", prefer(prefs.Vector{Accuracy: 1, Cost: 0.5, Use: map[string]float64{"a-2": 1}}, with(state(search, cheap, dear), docs)), `answer{"model":"a-2"}`},
 		{"sure enough: finish", with(with(state(search, cheap), docs), attempt(0.95)), "finish attempt-1"},
 		{"doubtful: ask a model", with(with(state(search, cheap), docs), attempt(0.3)), `answer{"model":"a-1"}`},
 		{"doubtful, nothing else: finish", with(state(), attempt(0.3)), "finish attempt-1"},
@@ -98,7 +115,17 @@ func TestWeightsDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := policy.EmbeddedWith(bytes.NewReader(bytes.Replace(file, []byte("0.9, -0.5, 0.4"), []byte("-0.9, -0.5, 0.4"), 1)))
+	var w map[string]any
+	if err := json.Unmarshal(file, &w); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(w["features"].([]any), any("serves"))
+	w["layers"].([]any)[0].(map[string]any)["weights"].([]any)[0].([]any)[at] = -20
+	changed, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := policy.EmbeddedWith(bytes.NewReader(changed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,12 +146,12 @@ func TestBadWeights(t *testing.T) {
 	}
 	for name, change := range map[string][2]string{
 		"not JSON":         {`"schema"`, `schema`},
-		"another version":  {"policy/1", "policy/2"},
+		"another version":  {"policy/2", "policy/3"},
 		"other features":   {`"call", "finish"`, `"finish", "call"`},
 		"too few features": {`"call", `, ``},
-		"too few weights":  {"[[0, 0,", "[[0,"},
-		"no layers":        {`"bias": [0]`, `"bias": []`},
-		"not finite":       {"[[0, 0,", "[[1e39, 0,"},
+		"too few weights":  {"    [", "    [0, "},
+		"no layers":        {`"bias": [`, `"bias": [0, `},
+		"not finite":       {"    [", "    [1e39, "},
 		"an unknown field": {`"about"`, `"bout"`},
 	} {
 		changed := bytes.Replace(file, []byte(change[0]), []byte(change[1]), 1)

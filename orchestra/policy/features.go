@@ -2,114 +2,215 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
 	"github.com/toolorchestra/toolorchestra-go/tools"
 )
-
-// The feature vector of the embedded policy, version 1. Every candidate (an
-// offer, or to finish with the best attempt) is described by these numbers and
-// nothing else: no name of a tool or model is a feature. Most lie in 0 to 1.
-const (
-	fCall         = iota // a call
-	fFinish              // finish with the best attempt
-	fGathersFirst        // a call that makes no attempt, while nothing has been gathered
-	fGathersMore         // the same, when something has
-	fAnswersBlind        // a call that makes an attempt, while nothing has been gathered
-	fAnswersTold         // the same, when something has
-	fExact               // a call that makes an attempt without a model
-	fAgain               // how often this very offer has worked already: half of it, at most 1
-	fSameTool            // the same for other offers of its tool
-	fFailed              // how often it failed: half of it, at most 1
-	fWriter              // an expert must write its arguments
-	fEffects             // it may change the world
-	fMatch               // share of the words of the tool's name and description that the task contains
-	fCost                // weight of cost × square root of its share of the money left
-	fLatency             // weight of latency × its share of the time left
-	fSkill               // weight of accuracy × (skill − ½), 0 if it was not measured
-	fUse                 // the user's preference for it
-	fConfidence          // finish: confidence of the best attempt; ½ + 1/10 if it does not say
-	fDoubt               // finish: weight of accuracy × (1 − confidence)
-	fTurnsUsed           // finish: share of the turns that are over
-	fBudgetUsed          // finish: share of the money that is spent
-	fGiveUp              // end the run without an answer; a candidate only while there is no attempt
-	numFeatures
-)
-
-// featureNames are the names in weight files, in order. A file for other
-// features is refused.
-var featureNames = [numFeatures]string{
-	"call", "finish", "gathers_first", "gathers_more", "answers_blind", "answers_told", "exact", "again", "same_tool", "failed",
-	"writer", "effects", "match", "cost", "latency", "skill", "use", "confidence", "doubt", "turns_used", "budget_used", "give_up",
-}
-
-type features [numFeatures]float32
 
 // Unstated is the confidence that an attempt which states none is taken to have.
 const Unstated = 0.6
 
-// describeOffer fills in the features of an offer.
-func describeOffer(f *features, s *State, o *Offer, words map[string]bool) {
-	*f = features{fCall: 1}
-	docs, runs, attempts := s.Work.Len()
-	gathered, answers := docs+runs > 0, o.Effects&tools.Answers != 0
-	switch {
-	case !answers && !gathered:
-		f[fGathersFirst] = 1
-	case !answers:
-		f[fGathersMore] = 1
-	case gathered || attempts > 0:
-		f[fAnswersTold] = 1
-	default:
-		f[fAnswersBlind] = 1
-	}
-	if answers && o.Choice == "" && o.Writer == "" {
-		f[fExact] = 1
-	}
-	again, same, failed := history(s, o)
-	f[fAgain], f[fSameTool], f[fFailed] = min(float32(again)/2, 1), min(float32(same)/2, 1), min(float32(failed)/2, 1)
-	if o.Writer != "" {
-		f[fWriter] = 1
-	}
-	if o.Effects&tools.ReadOnly == 0 {
-		f[fEffects] = 1
-	}
-	f[fMatch] = match(s, o.Tool, words)
-	if left := s.Left.USD; o.Estimate.Mean.USD > 0 {
-		f[fCost] = float32(s.Prefer.Cost * math.Sqrt(min(o.Estimate.Mean.USD.Dollars()/max(left.Dollars(), 1e-12), 1)))
-	}
-	if left := s.Left.Time; o.Latency > 0 && left > 0 {
-		f[fLatency] = float32(s.Prefer.Latency * min(float64(o.Latency)/float64(left), 1))
-	}
-	if o.Skill.Tasks > 0 {
-		f[fSkill] = float32(s.Prefer.Accuracy * (o.Skill.Score - 0.5))
-	}
-	f[fUse] = float32(s.Prefer.Weight(o.Names...))
+// scene is what the features of all candidates of one decision have in common.
+type scene struct {
+	words    map[string]bool // of the task
+	needs    general.Needs
+	kinds    []general.Kind // by tool of the state
+	docs     int
+	runs     int
+	attempts int
+	experts  int       // that have answered
+	unmet    float32   // the most that a call on offer would serve
+	matches  []float32 // by tool of the state: 0 if it was called, or is not on offer
+	bidden   []float32 // by tool of the state: how much more than any other it matches
 }
 
-// describeFinish fills in the features of finishing with the best attempt, and
-// returns it.
-func describeFinish(f *features, s *State) (best tools.Attempt, ok bool) {
-	confidence := -1.0
-	for _, a := range s.Work.Attempts() {
-		c := a.Confidence
-		if c == 0 {
-			c = Unstated
-		}
-		if c >= confidence { // the newest of equals
-			best, confidence, ok = a, c, true
+// look reads the task and the tools.
+func (th *thought) look(w *general.Weights, s *State) {
+	sc := &th.scene
+	sc.words = words(general.Cut(s.Prompt))
+	sc.needs = w.Reading.OfTask(s.Prompt, &th.hasher)
+	sc.kinds = sc.kinds[:0]
+	for i := range s.Tools {
+		sc.kinds = append(sc.kinds, w.Reading.OfTool(s.Tools[i].Name+" "+s.Tools[i].Description, &th.hasher))
+	}
+	sc.docs, sc.runs, sc.attempts = s.Work.Len()
+	sc.experts = 0
+	for i := range th.task.Experts {
+		if e := &th.task.Experts[i]; e.Asked && e.Card != nil {
+			sc.experts++
 		}
 	}
-	*f = features{fFinish: 1, fConfidence: float32(confidence), fDoubt: float32(s.Prefer.Accuracy * (1 - confidence))}
+	sc.unmet = 0
+	sc.matchAll(s)
+	for i := range s.Offers {
+		o := &s.Offers[i]
+		if o.Effects&tools.Answers == 0 {
+			serves, _ := sc.serves(s, o)
+			sc.unmet = max(sc.unmet, serves)
+		}
+	}
+}
+
+// matchAll compares the task's words with those of each tool.
+func (sc *scene) matchAll(s *State) {
+	sc.matches, sc.bidden = sc.matches[:0], sc.bidden[:0]
+	for k := range s.Tools {
+		sc.matches = append(sc.matches, match(&s.Tools[k], sc.words))
+	}
+	for k, m := range sc.matches {
+		for j, other := range sc.matches {
+			if j != k {
+				m = min(m, sc.matches[k]-other)
+			}
+		}
+		sc.bidden = append(sc.bidden, max(m, 0))
+	}
+	for k := range s.Tools {
+		name := s.Tools[k].Name
+		if called(s, name) || !slices.ContainsFunc(s.Offers, func(o Offer) bool { return o.Tool == name }) {
+			sc.matches[k], sc.bidden[k] = 0, 0
+		}
+	}
+}
+
+// called reports whether a tool has worked already.
+func called(s *State, tool string) bool {
+	for i := range s.Turns {
+		for j := range s.Turns[i].Done {
+			if d := &s.Turns[i].Done[j]; d.Call.Tool == tool && d.Err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// serves is how much of what the task needs and has not got an offer's tool is
+// for, and how much it is for something else.
+func (sc *scene) serves(s *State, o *Offer) (serves, idle float32) {
+	for i := range sc.kinds {
+		if s.Tools[i].Name != o.Tool {
+			continue
+		}
+		k := sc.kinds[i]
+		find, compute := k[general.Finds]*sc.needs[general.LookUp], k[general.Computes]*sc.needs[general.Compute]
+		if sc.docs > 0 {
+			find = 0
+		}
+		if sc.runs > 0 {
+			compute = 0
+		}
+		return max(find, compute), k[general.Finds] + k[general.Computes] - find - compute
+	}
+	return 0, 0
+}
+
+// describeOffer fills in the features of an offer.
+func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
+	*f = general.Features{general.Call: 1}
+	sc := &th.scene
+	gathered, answers := sc.docs+sc.runs > 0, o.Effects&tools.Answers != 0
+	switch {
+	case !answers && sc.attempts > 0:
+		f[general.GathersLate] = 1
+	case !answers && !gathered:
+		f[general.GathersFirst] = 1
+	case !answers:
+		f[general.GathersMore] = 1
+	case gathered || sc.attempts > 0:
+		f[general.AnswersTold] = 1
+	default:
+		f[general.AnswersBlind] = 1
+	}
+	for i, m := range sc.matches {
+		if s.Tools[i].Name == o.Tool {
+			f[general.Match] = m
+			if o.Effects&tools.ReadOnly == 0 {
+				f[general.Effects], f[general.Bidden] = 1, sc.bidden[i]
+			}
+		} else {
+			f[general.Rival] = max(f[general.Rival], m)
+		}
+	}
+	if answers {
+		f[general.Unmet] = sc.unmet
+	} else {
+		serves, idle := sc.serves(s, o)
+		f[general.Serves], f[general.Idle] = serves*(1-f[general.Rival]), idle
+	}
+	if answers && o.Choice == "" && o.Writer == "" {
+		f[general.Exact] = 1
+	}
+	again, same, failed := history(s, o)
+	f[general.Again], f[general.SameTool], f[general.Failed] = half(again), half(same), half(failed)
+	if o.Writer != "" {
+		f[general.Writer] = 1
+	}
+	if left := s.Left.USD; o.Estimate.Mean.USD > 0 {
+		f[general.Cost] = float32(s.Prefer.Cost * math.Sqrt(min(o.Estimate.Mean.USD.Dollars()/max(left.Dollars(), 1e-12), 1)))
+	}
+	if left := s.Left.Time; o.Latency > 0 && left > 0 {
+		f[general.Latency] = float32(s.Prefer.Latency * math.Sqrt(min(float64(o.Latency)/float64(left), 1)))
+	}
+	th.compare(f, s, o)
+	if o.Skill.Tasks > 0 {
+		f[general.Skill] = float32(s.Prefer.Accuracy * (o.Skill.Score - 0.5))
+	}
+	f[general.Use] = float32(s.Prefer.Weight(o.Names...))
+}
+
+// compare says how much dearer and slower an offer is than the best of its tool.
+func (th *thought) compare(f *general.Features, s *State, o *Offer) {
+	usd, latency := o.Estimate.Mean.USD, o.Latency
+	for i := range s.Offers {
+		if p := &s.Offers[i]; p.Tool == o.Tool {
+			usd, latency = min(usd, p.Estimate.Mean.USD), min(latency, p.Latency)
+		}
+	}
+	if o.Estimate.Mean.USD > usd {
+		f[general.Dearer] = float32(s.Prefer.Cost * (1 - usd.Dollars()/o.Estimate.Mean.USD.Dollars()))
+	}
+	if o.Latency > latency {
+		f[general.Slower] = float32(s.Prefer.Latency * (1 - float64(latency)/float64(o.Latency)))
+	}
+}
+
+// describeExpert fills in the features of asking an expert of the network. What
+// its price, time and skill are worth, and the user's preference for it, is in
+// one number, as where there are only experts to choose from.
+func (th *thought) describeExpert(f *general.Features, s *State, o *Offer, expert int) {
+	th.describeOffer(f, s, o)
+	for _, i := range [...]int{general.Cost, general.Latency, general.Dearer, general.Slower, general.Skill, general.Use} {
+		f[i] = 0
+	}
+	e := &th.task.Experts[expert]
+	if th.scene.attempts == 0 {
+		f[general.Worth] = clamp(e.Accuracy() - th.task.Lambda*e.Cost() + th.wished(s, o))
+	} else {
+		f[general.Gain] = clamp(th.values[expert])
+	}
+	f[general.Asked] = min(float32(th.scene.experts)/4, 1)
+}
+
+// describeFinish fills in the features of finishing with an attempt of that
+// confidence.
+func (th *thought) describeFinish(f *general.Features, s *State, confidence float32) {
+	*f = general.Features{general.Finish: 1, general.Confidence: confidence, general.Doubt: float32(s.Prefer.Accuracy) * (1 - confidence),
+		general.Unmet: th.scene.unmet}
 	if total := s.Turn - 1 + s.Left.Turns; s.Left.Turns > 0 {
-		f[fTurnsUsed] = float32(s.Turn-1) / float32(total)
+		f[general.TurnsUsed] = float32(s.Turn-1) / float32(total)
 	}
 	if total := s.Limit.USD; total > 0 {
-		f[fBudgetUsed] = float32(min(s.Spent.USD.Dollars()/total.Dollars(), 1))
+		f[general.BudgetUsed] = float32(min(s.Spent.USD.Dollars()/total.Dollars(), 1))
 	}
-	return best, ok
 }
+
+func half(n int) float32 { return min(float32(n)/2, 1) }
+
+func clamp(x float32) float32 { return min(max(x, -1), 1) }
 
 // history counts what became of earlier calls of the offer, and of others of
 // its tool.
@@ -133,32 +234,46 @@ func history(s *State, o *Offer) (again, same, failed int) {
 	return again, same, failed
 }
 
-// match is the share of a tool's own words that occur in the task.
-func match(s *State, tool string, task map[string]bool) float32 {
-	for i := range s.Tools {
-		if t := &s.Tools[i]; t.Name == tool {
-			n, hits := 0, 0
-			for w := range words(t.Name + " " + t.Description) {
-				if n++; task[w] {
-					hits++
-				}
-			}
-			if n > 0 {
-				return float32(hits) / float32(n)
+// match says how much of a tool's own words the task contains: their number over
+// the square root of that of all its words, so that one word of a short
+// description tells about as much as two of a long one; and half of the share of
+// its name's words.
+func match(t *tools.Spec, task map[string]bool) float32 {
+	share := func(words map[string]bool) (hits, of float64) {
+		for w := range words {
+			if of++; task[w] {
+				hits++
 			}
 		}
+		return hits, max(of, 1)
 	}
-	return 0
+	hits, of := share(words(t.Name + " " + t.Description))
+	named, ofName := share(words(t.Name))
+	return float32(min(hits/math.Sqrt(of)+named/ofName/2, 1.5))
 }
 
 // words is the set of a text's words of at least four letters, cut to six so
-// that most inflections agree. Shorter ones say little.
+// that most inflections agree. Shorter ones say little, as do those in common.
 func words(text string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if rs := []rune(w); len(rs) >= 4 {
-			set[string(rs[:min(len(rs), 6)])] = true
+			if w = string(rs[:min(len(rs), 6)]); !common(w) {
+				set[w] = true
+			}
 		}
 	}
 	return set
+}
+
+// common reports whether a word, cut to six letters, is one that any text may
+// have.
+func common(w string) bool {
+	switch w {
+	case "about", "also", "been", "does", "each", "find", "from", "give", "given", "have", "into", "many", "more", "much", "must", "need", "needs", "only",
+		"return", "same", "some", "such", "tell", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those", "using", "want", "were",
+		"what", "when", "where", "which", "will", "with", "would", "your":
+		return true
+	}
+	return false
 }

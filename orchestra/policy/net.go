@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/toolorchestra/toolorchestra-go/cost"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/learned"
 )
 
@@ -24,8 +25,9 @@ var ErrBinding = errors.New("policy: the network is bound to other experts")
 // Network is a policy whose choice among experts was learned from recorded
 // answers (package train). It reads the task, weighs the answers that it has seen
 // by who gave them and at what length, and asks a further expert where that is
-// worth more than it costs. What experts cannot do (search, code, other tools) it
-// leaves to the weights of Embedded: where those would call a tool, it does.
+// worth more than it costs. Where there is more than experts to choose from (search,
+// code, other tools), general weights decide: over a documented vector of features
+// of each tool, of the expert that the network would ask, and of the end.
 //
 // It knows experts by their price, their measured Skill and their Card, never by
 // name, unless it was trained as bound to a fixed set of them. It is immutable
@@ -33,12 +35,14 @@ var ErrBinding = errors.New("policy: the network is bound to other experts")
 type Network struct {
 	h     learned.Header
 	n     *learned.Net
-	w     *weights
+	w     *general.Weights
 	cards map[string]*learned.Card // by name of the expert
 	prior *learned.Card
 	worth cost.Amount
 	bound map[string]int
 	pool  *sync.Pool // of *thought
+
+	explore *explorer // nil = the best is done
 }
 
 // NetworkOption varies what ReadNetwork and LoadNetwork make.
@@ -87,7 +91,7 @@ const CostShare = 0.12
 const latencyShare = 0.03
 
 // useShare is what asking a fully preferred expert is worth.
-const useShare = 0.1
+const useShare = 0.3
 
 // ReadNetwork reads a network from a file that package train wrote. Errors wrap
 // ErrWeights, or are those of r.
@@ -157,23 +161,18 @@ func (n *Network) Decide(ctx context.Context, s *State) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, context.Cause(ctx)
 	}
-	var d Decision
-	err := error(ErrNothingLeft)
-	if slices.ContainsFunc(s.Offers, func(o Offer) bool { return !isExpert(&o) }) || !answered(s) && len(s.Offers) == 0 {
-		d, err = (&embedded{n.w}).Decide(ctx, s)
-		if err == nil && !learnedChoice(s, &d) {
-			return d, nil // a tool
-		}
-	}
 	th := n.pool.Get().(*thought)
 	defer n.pool.Put(th)
 	if bad := n.think(s, th); bad != nil {
 		return Decision{}, bad
 	}
-	if len(th.task.Experts) == 0 {
-		return d, err
+	if th.tooled(s) {
+		return n.general(s, th)
 	}
 	best, value := th.choose()
+	if value <= 0 && th.task.Answers > 0 {
+		best = -1
+	}
 	switch {
 	case best >= 0:
 		o := &s.Offers[th.offers[best]]
@@ -181,42 +180,18 @@ func (n *Network) Decide(ctx context.Context, s *State) (Decision, error) {
 	case th.first >= 0:
 		return Decision{Reasoning: th.whyEnd(value), Finish: &Finish{Attempt: th.attempts[th.first]}}, nil
 	}
-	return d, err
-}
-
-// answered reports whether there is an attempt.
-func answered(s *State) bool {
-	_, _, attempts := s.Work.Len()
-	return attempts > 0
-}
-
-// learnedChoice reports whether a decision of the general weights is one that
-// was learned: to ask an expert for an answer, or to finish.
-func learnedChoice(s *State, d *Decision) bool {
-	if d.Finish != nil {
-		return true
-	}
-	for i := range s.Offers {
-		o := &s.Offers[i]
-		if len(d.Calls) == 1 && o.Tool == d.Calls[0].Tool && o.Writer == d.Calls[0].Writer && bytes.Equal(o.Args, d.Calls[0].Args) {
-			return isExpert(o)
-		}
-	}
-	return false
+	return Decision{}, fmt.Errorf("%w: %d offers are masked, and no expert gave an answer", ErrNothingLeft, len(s.Masked))
 }
 
 // choose finds the expert that is worth asking most, or -1. Without any answer
-// yet, the best one is asked whatever it is worth: a run without an answer is
-// worth nothing.
+// yet, that one is asked whatever it is worth: a run without an answer is worth
+// nothing.
 func (th *thought) choose() (best int, value float32) {
 	best, value = -1, float32(math.Inf(-1))
 	for i := range th.task.Experts {
 		if th.offers[i] >= 0 && !th.task.Experts[i].Asked && th.values[i] > value {
 			best, value = i, th.values[i]
 		}
-	}
-	if value <= 0 && th.task.Answers > 0 {
-		return -1, value
 	}
 	return best, value
 }

@@ -28,7 +28,15 @@ type thought struct {
 	p        []float32
 	values   []float32
 	first    int // the likeliest answer, or -1
+	prose    int // the answer that all long ones count as, or -1
+	speaker  float32
+
+	scene      scene
+	candidates []candidate
 }
+
+// prosePast is how many words an answer may have to be compared with others.
+const prosePast = 12
 
 // isExpert reports whether an offer is an expert that gives an answer.
 func isExpert(o *Offer) bool { return o.Effects&tools.Answers != 0 && o.Choice != "" }
@@ -40,9 +48,13 @@ func (n *Network) think(s *State, th *thought) error {
 	t.Options, t.Length, t.Digits = th.hasher.Options, th.hasher.Length, th.hasher.Digits
 	t.Experts, t.Answers, t.Lambda = t.Experts[:0], 0, 0
 	th.offers, th.names, th.aliases, th.toolOf = th.offers[:0], th.names[:0], th.aliases[:0], th.toolOf[:0]
-	th.answers, th.attempts = th.answers[:0], th.attempts[:0]
+	th.answers, th.attempts, th.first, th.prose = th.answers[:0], th.attempts[:0], -1, -1
+	th.p, th.values = nil, nil
 	if err := n.experts(s, th); err != nil {
 		return err
+	}
+	if len(t.Experts) == 0 {
+		return nil
 	}
 	th.history(s)
 	n.n.Begin(t)
@@ -53,12 +65,15 @@ func (n *Network) think(s *State, th *thought) error {
 	th.values = n.n.Values(t, p, none, &th.scratch)
 	for i := range th.values {
 		if j := th.offers[i]; j >= 0 {
-			o := &s.Offers[j]
-			th.values[i] += float32(useShare * s.Prefer.Weight(o.Names...))
-			th.values[i] -= th.late(s, o)
+			th.values[i] += th.wished(s, &s.Offers[j])
 		}
 	}
 	return nil
+}
+
+// wished is what the preference for an offer is worth, less what its time is.
+func (th *thought) wished(s *State, o *Offer) float32 {
+	return float32(useShare*s.Prefer.Weight(o.Names...)) - th.late(s, o)
 }
 
 // late is what the time of an offer is worth.
@@ -180,12 +195,20 @@ func (th *thought) history(s *State) {
 		}
 	}
 	for _, a := range s.Work.Attempts() {
+		e := slices.Index(th.names, a.By)
+		byExpert := e >= 0 && t.Experts[e].Asked
+		if wordy(a.Text) {
+			if byExpert {
+				t.Experts[e].Answer = th.say(a.ID, t.Experts[e].Card.Mean)
+			}
+			continue
+		}
 		answer := th.answer(a.Text)
 		if answer < 0 {
 			continue
 		}
 		th.attempts[answer] = a.ID
-		if e := slices.Index(th.names, a.By); e >= 0 && t.Experts[e].Asked {
+		if byExpert {
 			t.Experts[e].Answer = answer
 			continue
 		}
@@ -197,6 +220,31 @@ func (th *thought) history(s *State) {
 		th.offers, th.names, th.aliases, th.toolOf = append(th.offers, -1), append(th.names, ""), append(th.aliases, ""), append(th.toolOf, "")
 	}
 	t.Answers = len(th.answers)
+}
+
+// wordy reports whether an answer is too long to be worded alike by others that
+// mean the same.
+func wordy(text string) bool {
+	n := 0
+	for range strings.FieldsSeq(text) {
+		if n++; n > prosePast {
+			return true
+		}
+	}
+	return false
+}
+
+// say books a long answer. All of them count as one, for which that of the
+// expert with the best record stands: they cannot be compared.
+func (th *thought) say(attempt string, record float32) int {
+	if th.prose < 0 {
+		th.prose, th.speaker = len(th.answers), -1
+		th.answers, th.attempts = append(th.answers, ""), append(th.attempts, "")
+	}
+	if record >= th.speaker {
+		th.attempts[th.prose], th.speaker = attempt, record
+	}
+	return th.prose
 }
 
 // expert finds who was called, or -1.
@@ -217,7 +265,7 @@ func (th *thought) answer(text string) int {
 		return -1
 	}
 	for i, a := range th.answers {
-		if strings.EqualFold(a, text) {
+		if i != th.prose && strings.EqualFold(a, text) {
 			return i
 		}
 	}

@@ -33,6 +33,7 @@ type settings struct {
 	about      string
 	progress   func(Progress)
 	checkpoint func(stage string, w *Weights) error
+	grpo       grpoSettings
 }
 
 // WithSeed sets the seed of all draws; the default is 1. The same seed, log and

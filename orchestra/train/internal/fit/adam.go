@@ -3,25 +3,40 @@ package fit
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/learned"
 )
 
-// adam is the optimiser Adam with decoupled weight decay, over a list of
-// parameter slices.
-type adam struct {
+// Adam is the optimiser Adam with decoupled weight decay, over a list of
+// parameter slices. Its state is exported so that it can be kept.
+type Adam struct {
 	params [][]float32
-	m, v   [][]float32
-	t      int
+	M, V   [][]float32 // running means of gradients and of their squares
+	T      int         // steps made
 }
 
-func newAdam(params [][]float32) *adam {
-	a := &adam{params: params}
+// NewAdam starts an optimiser of parameters.
+func NewAdam(params [][]float32) *Adam {
+	a := &Adam{params: params}
 	for _, p := range params {
-		a.m, a.v = append(a.m, make([]float32, len(p))), append(a.v, make([]float32, len(p)))
+		a.M, a.V = append(a.M, make([]float32, len(p))), append(a.V, make([]float32, len(p)))
 	}
 	return a
+}
+
+// Resume takes over the state of another optimiser of parameters of the same
+// shape; false if the shapes differ.
+func (a *Adam) Resume(from *Adam) bool {
+	same := func(x [][]float32) bool {
+		return slices.EqualFunc(x, a.M, func(p, q []float32) bool { return len(p) == len(q) })
+	}
+	if !same(from.M) || !same(from.V) || from.T < 0 {
+		return false
+	}
+	a.M, a.V, a.T = from.M, from.V, from.T
+	return true
 }
 
 const (
@@ -30,13 +45,13 @@ const (
 	tiny  = 1e-8
 )
 
-// step moves the parameters against the gradient.
-func (a *adam) step(grad [][]float32, rate, decay float64) {
-	a.t++
-	scale := float32(rate * math.Sqrt(1-math.Pow(beta2, float64(a.t))) / (1 - math.Pow(beta1, float64(a.t))))
+// Step moves the parameters against the gradient.
+func (a *Adam) Step(grad [][]float32, rate, decay float64) {
+	a.T++
+	scale := float32(rate * math.Sqrt(1-math.Pow(beta2, float64(a.T))) / (1 - math.Pow(beta1, float64(a.T))))
 	keep := float32(1 - rate*decay)
 	for i, p := range a.params {
-		m, v, g := a.m[i], a.v[i], grad[i]
+		m, v, g := a.M[i], a.V[i], grad[i]
 		for k, x := range g {
 			m[k] = float32(beta1*m[k]) + float32((1-beta1)*x)
 			v[k] = float32(beta2*v[k]) + float32((1-beta2)*float32(x*x))

@@ -98,7 +98,7 @@ func fitAnswers(n *learned.Net, w *world, rows []int, o *Options, rng *rand.Rand
 	initialise(answerParams(n), []int{n.Answer1.In, 0, n.Answer1.Out, 0}, rng)
 	n.Answer2.Bias[0] = 0
 	g := newGroup(n, o.Sizes, answerParams)
-	opt := newAdam(append(answerParams(n), []float32{n.None}))
+	opt := NewAdam(append(answerParams(n), []float32{n.None}))
 	const batch = 64
 	order := append([]int(nil), rows...)
 	steps := o.AnswerEpochs * len(order) / batch
@@ -123,7 +123,7 @@ func fitAnswers(n *learned.Net, w *world, rows []int, o *Options, rng *rand.Rand
 				scale(l, 1.0/batch)
 			}
 			none := []float32{g.shards[0].none / batch}
-			opt.step(append(grad, none), cosine(o.AnswerRate, step, steps), o.Decay)
+			opt.Step(append(grad, none), cosine(o.AnswerRate, step, steps), o.Decay)
 			n.None = opt.params[len(opt.params)-1][0]
 			total += loss
 			step++

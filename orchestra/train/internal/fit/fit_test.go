@@ -58,17 +58,17 @@ func TestTheNumberOfCoresDoesNotMatter(t *testing.T) {
 
 func TestAdamFindsTheLeastOfABowl(t *testing.T) {
 	x := []float32{3, -2}
-	a := newAdam([][]float32{x})
+	a := NewAdam([][]float32{x})
 	for step := range 2000 {
-		a.step([][]float32{{2 * (x[0] - 1), 20 * (x[1] - 0.5)}}, cosine(0.05, step, 2000), 0)
+		a.Step([][]float32{{2 * (x[0] - 1), 20 * (x[1] - 0.5)}}, cosine(0.05, step, 2000), 0)
 	}
 	if math.Abs(float64(x[0]-1)) > 0.01 || math.Abs(float64(x[1]-0.5)) > 0.01 {
 		t.Error(x)
 	}
 	y := []float32{1}
-	d := newAdam([][]float32{y})
+	d := NewAdam([][]float32{y})
 	for range 100 {
-		d.step([][]float32{{0}}, 0.1, 0.1)
+		d.Step([][]float32{{0}}, 0.1, 0.1)
 	}
 	if y[0] > 0.4 || y[0] < 0.3 { // 0.99 to the hundredth
 		t.Errorf("decay leaves %v", y[0])

@@ -21,7 +21,7 @@ type rollout struct {
 // of one task it says how lucky the group was, not how much is to be learned.
 func policyGradient(n *learned.Net, j *judge, rows []int, o *Options, rng *rand.Rand, progress func(done, of int, loss float64)) {
 	g := newGroup(n, o.Sizes, valueParams)
-	opt := newAdam(valueParams(n))
+	opt := NewAdam(valueParams(n))
 	groups := make([][]rollout, o.Groups)
 	scenes := make([]scene, o.Groups)
 	lambdas := make([]float32, o.Groups)
@@ -58,7 +58,7 @@ func policyGradient(n *learned.Net, j *judge, rows []int, o *Options, rng *rand.
 			for _, l := range grad {
 				scale(l, 1/float32(o.Groups*o.Rollouts))
 			}
-			opt.step(grad, cosine(o.GradientRate, step, o.GradientSteps), 0)
+			opt.Step(grad, cosine(o.GradientRate, step, o.GradientSteps), 0)
 		}
 		if recent == 0 {
 			recent = mean

@@ -49,7 +49,7 @@ func fitValues(n *learned.Net, j *judge, rows []int, o *Options, rng *rand.Rand,
 		n.Value3.Weights[i] *= 0.1
 	}
 	g := newGroup(n, o.Sizes, valueParams)
-	opt := newAdam(valueParams(n))
+	opt := NewAdam(valueParams(n))
 	const batch = 64
 	steps := o.ValueSteps
 	var recent float64
@@ -115,7 +115,7 @@ func fitValues(n *learned.Net, j *judge, rows []int, o *Options, rng *rand.Rand,
 		for _, l := range grad {
 			scale(l, 1.0/batch)
 		}
-		opt.step(grad, cosine(o.ValueRate, step, steps), o.Decay)
+		opt.Step(grad, cosine(o.ValueRate, step, steps), o.Decay)
 		recent = 0.98*recent + 0.02*loss/batch
 		if step%50 == 49 {
 			progress(step+1, steps, recent)

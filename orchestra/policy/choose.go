@@ -1,0 +1,226 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
+	"github.com/toolorchestra/toolorchestra-go/tools"
+)
+
+// candidate is something that can be done next.
+type candidate struct {
+	offer  *Offer // nil: the end
+	expert int    // of the network, or -1
+	value  float32
+	f      general.Features
+	score  float32
+}
+
+// tooled reports whether there is more to choose from than experts, so that the
+// general weights decide.
+func (th *thought) tooled(s *State) bool {
+	if len(th.task.Experts) == 0 {
+		return true
+	}
+	for i := range s.Tools {
+		if t := &s.Tools[i]; t.Effects&tools.Answers == 0 || len(t.Choices) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// weigh lists and scores what can be done next: every tool, every expert that was
+// not asked yet, and the end. The best comes first, the earlier of equals.
+func (th *thought) weigh(w *general.Weights, s *State) (cs []candidate, attempt string) {
+	th.look(w, s)
+	cs = th.candidates[:0]
+	add := func(c candidate) *candidate {
+		cs = append(cs, c)
+		return &cs[len(cs)-1]
+	}
+	for i := range s.Offers {
+		o := &s.Offers[i]
+		switch e := slices.Index(th.offers, i); {
+		case e < 0:
+			c := add(candidate{offer: o, expert: -1})
+			th.describeOffer(&c.f, s, o)
+		case !th.task.Experts[e].Asked:
+			c := add(candidate{offer: o, expert: e, value: th.values[e]})
+			th.describeExpert(&c.f, s, o, e)
+		}
+	}
+	end := add(candidate{expert: -1})
+	attempt, confidence := th.attempt(s)
+	if attempt != "" {
+		th.describeFinish(&end.f, s, confidence)
+	} else {
+		end.f = general.Features{general.GiveUp: 1}
+	}
+	for i := range cs {
+		cs[i].score = w.Score(&cs[i].f)
+	}
+	slices.SortStableFunc(cs, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	th.candidates = cs
+	return cs, attempt
+}
+
+// attempt finds the attempt to finish with, the newest of equals, and how far it
+// can be trusted: by its own word or, if several have answered, by who agrees
+// with whom.
+func (th *thought) attempt(s *State) (id string, confidence float32) {
+	for _, a := range s.Work.Attempts() {
+		c := float32(a.Confidence)
+		if c == 0 {
+			c = Unstated
+		}
+		if i := slices.Index(th.attempts, a.ID); i >= 0 && i < len(th.p) {
+			byExpert := slices.Index(th.names, a.By) >= 0
+			switch {
+			case byExpert && a.Confidence > 0: // an answer that was cut off
+				c = min(c, th.p[i])
+			case byExpert:
+				c = th.p[i]
+			default:
+				c = max(c, th.p[i])
+			}
+		} else if slices.Index(th.names, a.By) >= 0 && a.Confidence == 0 {
+			c = 0.01 // another stands for it
+		}
+		if c >= confidence || id == "" {
+			id, confidence = a.ID, c
+		}
+	}
+	return id, confidence
+}
+
+// general decides among tools, experts and the end.
+func (n *Network) general(s *State, th *thought) (Decision, error) {
+	cs, attempt := th.weigh(n.w, s)
+	pick := 0
+	if x := n.explore; x != nil {
+		pick = x.pick(s, cs)
+	}
+	d := Decision{Reasoning: n.reason(cs, pick, th)}
+	switch best := cs[pick].offer; {
+	case best != nil:
+		d.Calls = []Call{{Tool: best.Tool, Args: best.Args, Writer: best.Writer}}
+	case attempt != "":
+		d.Finish = &Finish{Attempt: attempt}
+	default:
+		return Decision{}, fmt.Errorf("%w: %d offers are masked, %d seem useless, and there is no attempt to finish with", ErrNothingLeft, len(s.Masked), len(s.Offers))
+	}
+	return d, nil
+}
+
+// reason says what was chosen over what, and the features that speak for it most.
+func (n *Network) reason(cs []candidate, pick int, th *thought) string {
+	var b strings.Builder
+	c := &cs[pick]
+	fmt.Fprintf(&b, "%s scores %.2f", c.name(), c.score)
+	if len(n.w.Layers) == 1 {
+		type part struct {
+			name string
+			v    float32
+		}
+		var parts [general.NumFeatures]part
+		k := 0
+		for i, w := range n.w.Layers[0].Weights[0] {
+			if v := w * c.f[i]; v != 0 {
+				parts[k] = part{general.Names[i], v}
+				k++
+			}
+		}
+		slices.SortStableFunc(parts[:k], func(a, b part) int { return cmp.Compare(abs(b.v), abs(a.v)) })
+		for i, x := range parts[:min(3, k)] {
+			fmt.Fprintf(&b, "%s%s %+.2f", [...]string{" (", ", ", ", "}[i], x.name, x.v)
+		}
+		if k > 0 {
+			b.WriteString(")")
+		}
+	}
+	if c.expert >= 0 {
+		b.WriteString("; " + th.why(c.offer, c.expert, c.value))
+	}
+	if len(cs) > 1 {
+		next := &cs[0]
+		if pick == 0 {
+			next = &cs[1]
+		}
+		fmt.Fprintf(&b, "; next is %s with %.2f", next.name(), next.score)
+	}
+	return b.String()
+}
+
+func (c *candidate) name() string {
+	switch {
+	case c.offer == nil && c.f[general.GiveUp] != 0:
+		return "to give up"
+	case c.offer == nil:
+		return "to finish"
+	case c.offer.Choice != "":
+		return c.offer.Tool + " by " + c.offer.Choice
+	}
+	return c.offer.Tool
+}
+
+func abs(x float32) float32 { return max(x, -x) }
+
+// Choice is one decision of the general weights, as training needs it.
+type Choice struct {
+	Candidates [][]float32 // the features of each
+	Offers     []int       // index in State.Offers of each; -1 = the end
+	Picked     int
+	Logprob    float64 // natural logarithm of the chance that it had
+}
+
+// Explore is the policy with its general choices (among tools, experts and the
+// end) drawn with chances in proportion to exp(score/temperature), each told to
+// record. The draws go by seed. It is for training (see package train), for one
+// run at a time.
+func (n *Network) Explore(temperature float64, seed uint64, record func(Choice)) *Network {
+	x := *n
+	x.explore = &explorer{temperature: temperature, rng: rand.New(rand.NewPCG(seed, 0x6578706c)), record: record}
+	return &x
+}
+
+type explorer struct {
+	temperature float64
+	rng         *rand.Rand
+	record      func(Choice)
+}
+
+// pick draws a candidate.
+func (x *explorer) pick(s *State, cs []candidate) int {
+	sum, top := 0.0, float64(cs[0].score)
+	chance := func(c *candidate) float64 { return math.Exp((float64(c.score) - top) / x.temperature) }
+	for i := range cs {
+		sum += chance(&cs[i])
+	}
+	at := x.rng.Float64() * sum
+	pick := 0
+	for i := range cs {
+		if at -= chance(&cs[i]); at <= 0 {
+			pick = i
+			break
+		}
+	}
+	if x.record != nil {
+		c := Choice{Picked: pick, Logprob: math.Log(chance(&cs[pick]) / sum)}
+		for i := range cs {
+			c.Candidates, c.Offers = append(c.Candidates, slices.Clone(cs[i].f[:])), append(c.Offers, -1)
+			for k := range s.Offers {
+				if &s.Offers[k] == cs[i].offer {
+					c.Offers[i] = k
+				}
+			}
+		}
+		x.record(c)
+	}
+	return pick
+}
