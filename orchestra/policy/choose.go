@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
 	"github.com/toolorchestra/toolorchestra-go/tools"
@@ -106,6 +106,7 @@ func (n *Network) general(s *State, th *thought) (Decision, error) {
 	if x := n.explore; x != nil {
 		pick = x.pick(s, cs)
 	}
+	defer clear(cs) // they point into the state
 	d := Decision{Reasoning: n.reason(cs, pick, th)}
 	switch best := cs[pick].offer; {
 	case best != nil:
@@ -120,53 +121,78 @@ func (n *Network) general(s *State, th *thought) (Decision, error) {
 
 // reason says what was chosen over what, and the features that speak for it most.
 func (n *Network) reason(cs []candidate, pick int, th *thought) string {
-	var b strings.Builder
 	c := &cs[pick]
-	fmt.Fprintf(&b, "%s scores %.2f", c.name(), c.score)
+	b := c.name(th.said[:0])
+	b = append(b, " scores "...)
+	b = strconv.AppendFloat(b, float64(c.score), 'f', 2, 32)
 	if len(n.w.Layers) == 1 {
-		type part struct {
-			name string
-			v    float32
-		}
-		var parts [general.NumFeatures]part
-		k := 0
-		for i, w := range n.w.Layers[0].Weights[0] {
-			if v := w * c.f[i]; v != 0 {
-				parts[k] = part{general.Names[i], v}
-				k++
-			}
-		}
-		slices.SortStableFunc(parts[:k], func(a, b part) int { return cmp.Compare(abs(b.v), abs(a.v)) })
-		for i, x := range parts[:min(3, k)] {
-			fmt.Fprintf(&b, "%s%s %+.2f", [...]string{" (", ", ", ", "}[i], x.name, x.v)
-		}
-		if k > 0 {
-			b.WriteString(")")
-		}
+		b = n.parts(b, c)
 	}
 	if c.expert >= 0 {
-		b.WriteString("; " + th.why(c.offer, c.expert, c.value))
+		b = append(b, "; "...)
+		b = th.because(b, c.expert, c.value)
 	}
 	if len(cs) > 1 {
 		next := &cs[0]
 		if pick == 0 {
 			next = &cs[1]
 		}
-		fmt.Fprintf(&b, "; next is %s with %.2f", next.name(), next.score)
+		b = next.name(append(b, "; next is "...))
+		b = strconv.AppendFloat(append(b, " with "...), float64(next.score), 'f', 2, 32)
 	}
-	return b.String()
+	th.said = b
+	return string(b)
 }
 
-func (c *candidate) name() string {
+// parts appends the three features that count most.
+func (n *Network) parts(b []byte, c *candidate) []byte {
+	var best [3]int
+	k := 0
+	w := n.w.Layers[0].Weights[0]
+	for i := range w {
+		v := abs(w[i] * c.f[i])
+		if v == 0 {
+			continue
+		}
+		at := k
+		for at > 0 && v > abs(w[best[at-1]]*c.f[best[at-1]]) {
+			at--
+		}
+		if at == len(best) {
+			continue
+		}
+		k = min(k+1, len(best))
+		copy(best[at+1:k], best[at:])
+		best[at] = i
+	}
+	for i, f := range best[:k] {
+		b = append(append(b, [...]string{" (", ", ", ", "}[i]...), general.Names[f]...)
+		v := float64(w[f] * c.f[f])
+		b = append(b, ' ')
+		if v >= 0 {
+			b = append(b, '+')
+		}
+		b = strconv.AppendFloat(b, v, 'f', 2, 32)
+	}
+	if k > 0 {
+		b = append(b, ')')
+	}
+	return b
+}
+
+// name appends what a candidate is.
+func (c *candidate) name(b []byte) []byte {
 	switch {
 	case c.offer == nil && c.f[general.GiveUp] != 0:
-		return "to give up"
+		return append(b, "to give up"...)
 	case c.offer == nil:
-		return "to finish"
-	case c.offer.Choice != "":
-		return c.offer.Tool + " by " + c.offer.Choice
+		return append(b, "to finish"...)
 	}
-	return c.offer.Tool
+	b = append(b, c.offer.Tool...)
+	if c.offer.Choice != "" {
+		b = append(append(b, " by "...), c.offer.Choice...)
+	}
+	return b
 }
 
 func abs(x float32) float32 { return max(x, -x) }

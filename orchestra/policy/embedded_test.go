@@ -182,18 +182,3 @@ func FuzzWeights(f *testing.F) {
 		chosen(t, p, state(offer("x", 0, 0.1)))
 	})
 }
-
-func BenchmarkEmbedded(b *testing.B) {
-	var offers []policy.Offer
-	for _, n := range "abcdefghijkl" {
-		offers = append(offers, expertOffer(string(n), 0.001*float64(n-'a'), 0.5))
-	}
-	s := with(state(offers...), tools.Result{Documents: []tools.Document{{ID: "d", Text: "x"}}})
-	p := policy.Embedded()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := p.Decide(context.Background(), s); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

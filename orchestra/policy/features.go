@@ -3,8 +3,7 @@ package policy
 import (
 	"math"
 	"slices"
-	"strings"
-	"unicode"
+	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
 	"github.com/toolorchestra/toolorchestra-go/tools"
@@ -15,7 +14,8 @@ const Unstated = 0.6
 
 // scene is what the features of all candidates of one decision have in common.
 type scene struct {
-	words    map[string]bool // of the task
+	words    map[uint32]bool // hashes of the task's words
+	own      []uint32        // of a tool's
 	needs    general.Needs
 	kinds    []general.Kind // by tool of the state
 	docs     int
@@ -30,7 +30,11 @@ type scene struct {
 // look reads the task and the tools.
 func (th *thought) look(w *general.Weights, s *State) {
 	sc := &th.scene
-	sc.words = words(general.Cut(s.Prompt))
+	if sc.words == nil {
+		sc.words = map[uint32]bool{}
+	}
+	clear(sc.words)
+	eachWord(general.Cut(s.Prompt), func(h uint32) { sc.words[h] = true })
 	sc.needs = w.Reading.OfTask(s.Prompt, &th.hasher)
 	sc.kinds = sc.kinds[:0]
 	for i := range s.Tools {
@@ -58,7 +62,7 @@ func (th *thought) look(w *general.Weights, s *State) {
 func (sc *scene) matchAll(s *State) {
 	sc.matches, sc.bidden = sc.matches[:0], sc.bidden[:0]
 	for k := range s.Tools {
-		sc.matches = append(sc.matches, match(&s.Tools[k], sc.words))
+		sc.matches = append(sc.matches, sc.match(&s.Tools[k]))
 	}
 	for k, m := range sc.matches {
 		for j, other := range sc.matches {
@@ -152,7 +156,8 @@ func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
 	if left := s.Left.USD; o.Estimate.Mean.USD > 0 {
 		f[general.Cost] = float32(s.Prefer.Cost * math.Sqrt(min(o.Estimate.Mean.USD.Dollars()/max(left.Dollars(), 1e-12), 1)))
 	}
-	if left := s.Left.Time; o.Latency > 0 && left > 0 {
+	// Whole seconds, so that a decision does not hang on the speed of the machine.
+	if left := (s.Left.Time + time.Second - 1).Truncate(time.Second); o.Latency > 0 && left > 0 {
 		f[general.Latency] = float32(s.Prefer.Latency * math.Sqrt(min(float64(o.Latency)/float64(left), 1)))
 	}
 	th.compare(f, s, o)
@@ -232,48 +237,4 @@ func history(s *State, o *Offer) (again, same, failed int) {
 		}
 	}
 	return again, same, failed
-}
-
-// match says how much of a tool's own words the task contains: their number over
-// the square root of that of all its words, so that one word of a short
-// description tells about as much as two of a long one; and half of the share of
-// its name's words.
-func match(t *tools.Spec, task map[string]bool) float32 {
-	share := func(words map[string]bool) (hits, of float64) {
-		for w := range words {
-			if of++; task[w] {
-				hits++
-			}
-		}
-		return hits, max(of, 1)
-	}
-	hits, of := share(words(t.Name + " " + t.Description))
-	named, ofName := share(words(t.Name))
-	return float32(min(hits/math.Sqrt(of)+named/ofName/2, 1.5))
-}
-
-// words is the set of a text's words of at least four letters, cut to six so
-// that most inflections agree. Shorter ones say little, as do those in common.
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if rs := []rune(w); len(rs) >= 4 {
-			if w = string(rs[:min(len(rs), 6)]); !common(w) {
-				set[w] = true
-			}
-		}
-	}
-	return set
-}
-
-// common reports whether a word, cut to six letters, is one that any text may
-// have.
-func common(w string) bool {
-	switch w {
-	case "about", "also", "been", "does", "each", "find", "from", "give", "given", "have", "into", "many", "more", "much", "must", "need", "needs", "only",
-		"return", "same", "some", "such", "tell", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those", "using", "want", "were",
-		"what", "when", "where", "which", "will", "with", "would", "your":
-		return true
-	}
-	return false
 }

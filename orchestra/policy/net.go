@@ -198,15 +198,18 @@ func (th *thought) choose() (best int, value float32) {
 
 // why says what speaks for asking an expert.
 func (th *thought) why(o *Offer, i int, value float32) string {
+	b := append(append(append(th.said[:0], o.Tool...), " by "...), o.Choice...)
+	th.said = th.because(append(b, ": "...), i, value)
+	return string(th.said)
+}
+
+// because appends what an expert is expected to be worth.
+func (th *thought) because(b []byte, i int, value float32) []byte {
 	e := &th.task.Experts[i]
-	b := make([]byte, 0, 160)
-	b = append(b, o.Tool...)
-	b = append(b, " by "...)
-	b = append(b, o.Choice...)
 	if th.task.Answers > 0 {
-		b = append(b, ": asking on is worth "...)
+		b = append(b, "asking on is worth "...)
 	} else {
-		b = append(b, ": likely right "...)
+		b = append(b, "likely right "...)
 		b = strconv.AppendFloat(b, float64(e.Accuracy()), 'f', 2, 32)
 		b = append(b, ", worth "...)
 	}
@@ -217,7 +220,7 @@ func (th *thought) why(o *Offer, i int, value float32) string {
 		b = append(b, "; the best answer so far is likely right "...)
 		b = strconv.AppendFloat(b, float64(th.p[th.first]), 'f', 2, 32)
 	}
-	return string(b)
+	return b
 }
 
 // whyEnd says why no expert is asked any more.

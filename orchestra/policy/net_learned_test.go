@@ -75,24 +75,3 @@ func TestLearnedWeighsAgreement(t *testing.T) {
 		t.Error("two disagree, and nobody else is asked")
 	}
 }
-
-func BenchmarkLearnedDecide(b *testing.B) {
-	n, err := policy.Learned()
-	if err != nil {
-		b.Fatal(err)
-	}
-	var infos []models.Info
-	for i := range 12 {
-		infos = append(infos, skilled(fmt.Sprint("m", i), float64(i)/12, 1, 1))
-	}
-	s := expertState(infos...)
-	s.Prompt = strings.Repeat("a word and another, ", 30) + "\nOptions: (A) one (B) two (C) three (D) four"
-	reply(s, 3, "A", 0.001)
-	reply(s, 5, "B", 0.001)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := n.Decide(b.Context(), s); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -33,6 +33,7 @@ type thought struct {
 
 	scene      scene
 	candidates []candidate
+	said       []byte
 }
 
 // prosePast is how many words an answer may have to be compared with others.

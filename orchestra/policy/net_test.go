@@ -297,20 +297,3 @@ func TestHostileStatesDoNotPanic(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkNetworkDecide(b *testing.B) {
-	var infos []models.Info
-	for i := range 12 {
-		infos = append(infos, skilled(fmt.Sprint("m", i), float64(i)/12, 1, 1))
-	}
-	s := expertState(infos...)
-	s.Prompt = strings.Repeat("a word and another, ", 30) + "\nOptions: (A) one (B) two (C) three (D) four"
-	reply(s, 3, "A", 0.001)
-	n := open(b, network(b, 0.1))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := n.Decide(b.Context(), s); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

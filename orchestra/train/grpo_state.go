@@ -74,6 +74,7 @@ func (t *tuner) restart() error {
 	if err != nil {
 		return bad(fmt.Errorf("%w: %w", policy.ErrWeights, err))
 	}
+	w = w.Clone() // to be changed
 	random, err := base64.StdEncoding.DecodeString(s.Random)
 	if err != nil {
 		return bad(err)
