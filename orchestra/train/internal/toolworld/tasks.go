@@ -66,7 +66,7 @@ func worded(rng *rand.Rand, list []string, held bool) string {
 	return list[rng.IntN(len(list)-1)]
 }
 
-// half picks from the part of a list that is for held-out tasks, its last
+// part picks from the part of a list that is for held-out tasks, its last
 // quarter, or from the rest.
 func part[T any](rng *rand.Rand, list []T, held bool) T {
 	cut := len(list) * 3 / 4
@@ -174,9 +174,7 @@ func both(rng *rand.Rand, held bool) Task {
 		t.Code = fmt.Sprintf("print(%d*%d)", v, k)
 		return t
 	}
-	a := &attributes[0]
-	for a = pick(rng, numbers()); a.short == ""; {
-	}
+	a := pick(rng, numbers())
 	e := name(rng)
 	v := a.number(rng)
 	f := reckoned[rng.IntN(len(reckoned)-1)]
