@@ -136,8 +136,8 @@ func LoadNetwork(path string, opts ...NetworkOption) (*Network, error) {
 	return n, nil
 }
 
-// Info describes the policy.
-func (n *Network) Info() Info { return Info{Name: "network", Version: n.h.Version} }
+// Info describes the policy. Its version names both sets of weights.
+func (n *Network) Info() Info { return Info{Name: "embedded", Version: n.h.Version + "+" + n.w.Version} }
 
 // Domains are the kinds of tasks that the network tells apart: the keys of
 // models.Skill.ByDomain that it understands.
