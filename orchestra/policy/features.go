@@ -124,7 +124,9 @@ func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
 		f[general.GathersFirst] = 1
 	case !answers:
 		f[general.GathersMore] = 1
-	case gathered || sc.attempts > 0:
+	case sc.attempts > 0:
+		f[general.AnswersMore] = 1
+	case gathered:
 		f[general.AnswersTold] = 1
 	default:
 		f[general.AnswersBlind] = 1

@@ -137,7 +137,9 @@ func LoadNetwork(path string, opts ...NetworkOption) (*Network, error) {
 }
 
 // Info describes the policy. Its version names both sets of weights.
-func (n *Network) Info() Info { return Info{Name: "embedded", Version: n.h.Version + "+" + n.w.Version} }
+func (n *Network) Info() Info {
+	return Info{Name: "embedded", Version: n.h.Version + "+" + n.w.Version}
+}
 
 // Domains are the kinds of tasks that the network tells apart: the keys of
 // models.Skill.ByDomain that it understands.

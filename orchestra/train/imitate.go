@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -26,7 +27,7 @@ const (
 // watched; in later ones the learner plays and the teacher says what it would have
 // done, so that the learner also sees what its own mistakes lead to. What the
 // teacher does that the embedded policy cannot (write arguments, call two tools at
-// once) is not learned. start is where it begins; nil is the policy that ships with
+// once) is not learned. A teacher gives up by policy.ErrNothingLeft. start is where it begins; nil is the policy that ships with
 // the module. Of the options, WithSeed, WithVersion, WithAbout and WithRate count.
 // Errors are those of GRPO.
 func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task int) policy.Policy, opts ...Option) (*General, error) {
@@ -135,9 +136,9 @@ func (p *pupil) Decide(ctx context.Context, s *policy.State) (policy.Decision, e
 	p.last = policy.Choice{}
 	own, ownErr := p.net.Decide(ctx, s)
 	d, err := p.teacher.Decide(ctx, s)
-	if err == nil {
+	if gaveUp := errors.Is(err, policy.ErrNothingLeft); err == nil || gaveUp {
 		for i, o := range p.last.Offers {
-			if same(s, o, &d) {
+			if gaveUp && o < 0 || err == nil && same(s, o, &d) {
 				p.last.Picked = i
 				p.lessons = append(p.lessons, p.last)
 				break

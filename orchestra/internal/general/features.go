@@ -12,6 +12,7 @@ const (
 	GathersLate         // the same, when there is an attempt
 	AnswersBlind        // a call that makes an attempt, while nothing has been gathered
 	AnswersTold         // the same, when something has
+	AnswersMore         // the same, when there is an attempt
 	Exact               // a call that makes an attempt without a model
 	Again               // how often this very offer has worked already: half of it, at most 1
 	SameTool            // the same for other offers of its tool
@@ -43,7 +44,7 @@ const (
 // Names are the features' names in weight files, in order. A file for other
 // features is refused.
 var Names = [NumFeatures]string{
-	"call", "finish", "give_up", "gathers_first", "gathers_more", "gathers_late", "answers_blind", "answers_told", "exact", "again", "same_tool", "failed",
+	"call", "finish", "give_up", "gathers_first", "gathers_more", "gathers_late", "answers_blind", "answers_told", "answers_more", "exact", "again", "same_tool", "failed",
 	"writer", "effects", "bidden", "match", "rival", "serves", "idle", "unmet", "cost", "latency", "dearer", "slower", "skill", "use", "worth", "gain", "asked",
 	"confidence", "doubt", "turns_used", "budget_used",
 }

@@ -35,6 +35,7 @@ type Instance struct {
 	Calculator bool
 	Reason     bool
 	Customs    []int
+	Hopeless   bool // nothing of what is there can solve it
 
 	searchSpec, reasonSpec dress
 	world                  *World
@@ -145,9 +146,21 @@ func (in *Instance) draw(rng *rand.Rand) {
 			Skill: models.Skill{Score: min(max(seen, 0.05), 0.99), Tasks: tasks}}}
 		in.Experts = append(in.Experts, e)
 	}
+	if (in.Task.Kind == LookUp || in.Task.Kind == Arithmetic) && maybe(0.15) {
+		in.alone(maybe(0.4))
+	}
 	in.Prefer = prefs.Vector{Accuracy: 0.8 + 0.2*rng.Float64(), Cost: 0.05 + 0.45*rng.Float64(), Latency: 0.2 * rng.Float64()}
-	if maybe(0.2) {
+	if len(in.Experts) > 0 && maybe(0.2) {
 		in.Prefer.Use = map[string]float64{pick(rng, in.Experts).Info.Name: 0.1 + 0.3*rng.Float64()}
+	}
+}
+
+// alone leaves tools that work without any expert. Hopeless: no document tells.
+func (in *Instance) alone(hopeless bool) {
+	in.Experts, in.Written, in.Reason, in.Customs = nil, false, false, nil
+	in.Reader, in.Calculator = true, true
+	if hopeless && in.Task.Kind == LookUp {
+		in.Hopeless, in.Task.Docs = true, nil
 	}
 }
 

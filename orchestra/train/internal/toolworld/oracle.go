@@ -2,7 +2,6 @@ package toolworld
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
@@ -37,7 +36,7 @@ func (o Oracle) Decide(_ context.Context, s *policy.State) (policy.Decision, err
 		return policy.Decision{Calls: []policy.Call{{Tool: of.Tool, Args: of.Args, Writer: of.Writer}}}, nil
 	}
 	if (k == LookUp || k == Both) && docs == 0 {
-		if of := o.best(s, func(of *policy.Offer) bool { return of.Tool == in.searchName() }, forQuery); of != nil {
+		if of := o.best(s, func(of *policy.Offer) bool { return of.Tool == in.searchName() && !repeated(s, of) }, forQuery); of != nil {
 			return call(of)
 		}
 	}
@@ -64,7 +63,7 @@ func (o Oracle) Decide(_ context.Context, s *policy.State) (policy.Decision, err
 	if of := o.best(s, func(of *policy.Offer) bool { return of.Tool == "answer" }, forAnswer); of != nil {
 		return call(of)
 	}
-	return policy.Decision{}, errors.New("toolworld: the oracle knows no way")
+	return policy.Decision{}, policy.ErrNothingLeft
 }
 
 // atLeast is what a further answer has to be worth more than one that is there.
