@@ -58,7 +58,7 @@ func run(ctx context.Context) error {
 
 	var course train.Course
 	shown := time.Now()
-	opts := []train.Option{train.WithSeed(*seed), train.WithEffort(*effort), train.WithAbout(*about), train.WithProgress(func(p train.Progress) {
+	opts := []train.FitOption{train.WithSeed(*seed), train.WithEffort(*effort), train.WithAbout(*about), train.WithProgress(func(p train.Progress) {
 		course.Add(p)
 		if time.Since(shown) > 2*time.Second {
 			shown = time.Now()

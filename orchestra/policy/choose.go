@@ -197,7 +197,8 @@ func (c *candidate) name(b []byte) []byte {
 
 func abs(x float32) float32 { return max(x, -x) }
 
-// Choice is one decision of the general weights, as training needs it.
+// Choice is one decision of the general weights, as package train needs it: its
+// features have no meaning elsewhere.
 type Choice struct {
 	Candidates [][]float32 // the features of each
 	Offers     []int       // index in State.Offers of each; -1 = the end
@@ -207,9 +208,12 @@ type Choice struct {
 
 // Explore is the policy with its general choices (among tools, experts and the
 // end) drawn with chances in proportion to exp(score/temperature), each told to
-// record. The draws go by seed. It is for training (see package train), for one
-// run at a time.
+// record; a temperature of 0 or less counts as 1. The draws go by seed. It is
+// experimental and for package train, for one run at a time.
 func (n *Network) Explore(temperature float64, seed uint64, record func(Choice)) *Network {
+	if !(temperature > 0) {
+		temperature = 1
+	}
 	x := *n
 	x.explore = &explorer{temperature: temperature, rng: rand.New(rand.NewPCG(seed, 0x6578706c)), record: record}
 	return &x

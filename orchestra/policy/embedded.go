@@ -40,8 +40,9 @@ var shipped = sync.OnceValues(func() (*Network, error) { return Learned() })
 
 // Embedded is the policy for machines without a GPU: Learned with its defaults.
 // It decides in microseconds and at no cost. It cannot write: arguments come from
-// Spec.Propose or from experts. It knows tools and models by their descriptors
-// only, never by name.
+// Spec.Propose or from experts. It knows models by price and measured skill, and
+// tools by what the words of their name and description say; no name is compared
+// with a list.
 func Embedded() Policy {
 	n, err := shipped()
 	if err != nil {
@@ -50,24 +51,18 @@ func Embedded() Policy {
 	return n
 }
 
-// EmbeddedWith is Embedded with general weights (the choice among tools, experts
-// and the end) from a file that package train wrote. The error wraps ErrWeights,
-// or is that of r.
-func EmbeddedWith(r io.Reader, opts ...NetworkOption) (*Network, error) {
-	w, err := readGeneral(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := Learned(opts...)
-	if err != nil {
-		return nil, err
-	}
-	n.w = w
-	return n, nil
+// WithGeneral takes the general weights (the choice among tools, experts and the
+// end) from a file that package train wrote, in place of the shipped ones. The
+// error wraps ErrWeights, or is that of r.
+func WithGeneral(r io.Reader) NetworkOption {
+	return networkOption(func(n *Network) (err error) {
+		n.w, err = readGeneral(r)
+		return err
+	})
 }
 
 // ShippedWeights is the file of general weights that ships with the module, as
-// EmbeddedWith reads it: what training starts from.
+// WithGeneral reads it: what training starts from.
 func ShippedWeights() []byte { return bytes.Clone(generalFile) }
 
 // broken is a policy that cannot be had.

@@ -125,7 +125,7 @@ func TestWeightsDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := policy.EmbeddedWith(bytes.NewReader(changed))
+	other, err := policy.Learned(policy.WithGeneral(bytes.NewReader(changed)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestBadWeights(t *testing.T) {
 		if bytes.Equal(changed, file) {
 			t.Fatalf("%s: nothing was changed", name)
 		}
-		if _, err := policy.EmbeddedWith(bytes.NewReader(changed)); !errors.Is(err, policy.ErrWeights) {
+		if _, err := policy.Learned(policy.WithGeneral(bytes.NewReader(changed))); !errors.Is(err, policy.ErrWeights) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -172,7 +172,7 @@ func FuzzWeights(f *testing.F) {
 	f.Add(string(file))
 	f.Add(`{"layers":[{"weights":[[]],"bias":[0]}]}`)
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := policy.EmbeddedWith(strings.NewReader(s))
+		p, err := policy.Learned(policy.WithGeneral(strings.NewReader(s)))
 		if err != nil {
 			if !errors.Is(err, policy.ErrWeights) {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -26,8 +27,7 @@ var ErrBinding = errors.New("policy: the network is bound to other experts")
 // answers (package train). It reads the task, weighs the answers that it has seen
 // by who gave them and at what length, and asks a further expert where that is
 // worth more than it costs. Where there is more than experts to choose from (search,
-// code, other tools), general weights decide: over a documented vector of features
-// of each tool, of the expert that the network would ask, and of the end.
+// code, other tools), general weights decide: over a vector of features of each tool, of the expert that the network would ask, and of the end.
 //
 // It knows experts by their price, their measured Skill and their Card, never by
 // name, unless it was trained as bound to a fixed set of them. It is immutable
@@ -45,7 +45,7 @@ type Network struct {
 	explore *explorer // nil = the best is done
 }
 
-// NetworkOption varies what ReadNetwork and LoadNetwork make.
+// NetworkOption varies what Learned, ReadNetwork, LoadNetwork and Network.With make.
 type NetworkOption interface{ network(*Network) error }
 
 type networkOption func(*Network) error
@@ -55,7 +55,8 @@ func (f networkOption) network(n *Network) error { return f(n) }
 // WithWorth says what a right answer is worth. An expert is then asked if it
 // raises the chance of one by more than its price is of that sum, whatever the
 // preferences' weight of cost. The default goes by the preferences: see
-// CostShare.
+// CostShare. Where there is more than experts to choose from, this is one feature
+// among others.
 func WithWorth(a cost.Amount) NetworkOption {
 	return networkOption(func(n *Network) error {
 		if a <= 0 {
@@ -84,7 +85,8 @@ func WithCards(cards ...Card) NetworkOption {
 // CostShare is what the cost of the dearest expert is worth in probability of a
 // right answer, at weights of 1 for cost and for accuracy: a call at that price
 // has to raise the chance by as much. It grows with the ratio of the two
-// weights, and prices below the dearest one's count in proportion.
+// weights, and prices below the dearest one's count in proportion. Where there is
+// more than experts to choose from, this is one feature among others.
 const CostShare = 0.12
 
 // latencyShare is the same for the time of the slowest expert.
@@ -112,13 +114,8 @@ func ReadNetwork(r io.Reader, opts ...NetworkOption) (*Network, error) {
 		n.bound[name] = i
 		n.cards[name] = &h.Cards[i]
 	}
-	for i, o := range opts {
-		if o == nil {
-			return nil, fmt.Errorf("policy: network option %d is nil: leave it out", i+1)
-		}
-		if err := o.network(n); err != nil {
-			return nil, err
-		}
+	if err := n.set(opts); err != nil {
+		return nil, err
 	}
 	return n, nil
 }
@@ -147,11 +144,36 @@ func (n *Network) Domains() []string { return slices.Clone(n.h.Domains) }
 
 // Facts says where the weights come from, and what is known of their training.
 func (n *Network) Facts() map[string]string {
-	f := map[string]string{"about": n.h.About, "version": n.h.Version}
+	f := map[string]string{"about": n.h.About, "version": n.h.Version, "general.about": n.w.About, "general.version": n.w.Version}
 	for k, v := range n.h.Facts {
 		f[k] = v
 	}
+	for k, v := range n.w.Facts {
+		f["general."+k] = v
+	}
 	return f
+}
+
+// With is the network with further options; n stays as it is.
+func (n *Network) With(opts ...NetworkOption) (*Network, error) {
+	x := *n
+	x.cards = maps.Clone(n.cards)
+	if err := x.set(opts); err != nil {
+		return nil, err
+	}
+	return &x, nil
+}
+
+func (n *Network) set(opts []NetworkOption) error {
+	for i, o := range opts {
+		if o == nil {
+			return fmt.Errorf("policy: network option %d is nil: leave it out", i+1)
+		}
+		if err := o.network(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bound lists the experts that the network has parameters of its own for; none

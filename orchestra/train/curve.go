@@ -14,14 +14,14 @@ type Course struct{ points []Progress }
 // Add keeps a point.
 func (c *Course) Add(p Progress) { c.points = append(c.points, p) }
 
-// SVG writes the learning curve of each stage as a picture: its figure (loss, or
-// mean reward) over its steps.
+// SVG writes the learning curve of each stage but text as a picture: its figure
+// (loss, or mean reward) over its steps.
 func (c *Course) SVG(w io.Writer) error {
 	const width, height, gap = 320, 200, 40
-	names := map[string]string{"answers": "posterior over answers: loss", "values": "value of asking: squared error", "gradient": "policy gradient: mean reward"}
+	names := map[string]string{"answers": "posterior over answers: loss", "values": "value of asking: squared error", "gradient": "policy gradient: mean reward", "grpo": "GRPO: mean reward"}
 	var b strings.Builder
 	n := 0
-	for _, stage := range []string{"answers", "values", "gradient"} {
+	for _, stage := range []string{"answers", "values", "gradient", "grpo"} {
 		var ps []Progress
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, p := range c.points {

@@ -10,9 +10,10 @@
 //
 // GRPO learns when to search, compute, call a tool, ask and stop, on tasks of the
 // application and through its ordinary orchestrator; Imitate does so from a teacher,
-// such as a large model. They make General, which policy.EmbeddedWith runs.
+// such as a large model. They make General, which policy.WithGeneral takes.
 //
-// All training is reproducible to the bit for one seed.
+// Fit is reproducible to the bit for one seed on machines of one architecture; GRPO
+// and Imitate are so if the tasks play alike again.
 //
 // Rollout is a run as a row for other trainers (trajectories.jsonl), Groups the
 // barrier that scores rollouts of one task together. Package agl under this one

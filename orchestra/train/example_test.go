@@ -23,7 +23,8 @@ func (s sums) Len() int { return len(s.asked) }
 // Weights are the user's preferences: here those of nobody in particular.
 func (s sums) Weights(int) []float64 { return prefs.Default().Weights(nil) }
 
-// Play runs a task in an orchestrator as the application has it.
+// Play runs a task in an orchestrator as the application has it. (Measured time
+// makes training go a little differently each time.)
 func (s sums) Play(ctx context.Context, task int, p policy.Policy) (train.Metrics, error) {
 	mini := modeltest.New(models.Info{Name: "mini", Price: cost.Tokens(1, 4)}, modeltest.Say("<answer>I do not know</answer>"))
 	o, err := orchestra.New(orchestra.WithPolicy(p), orchestra.WithExperts(mini), orchestra.WithTools(tools.Calculator()))
@@ -39,7 +40,7 @@ func (s sums) Play(ctx context.Context, task int, p policy.Policy) (train.Metric
 }
 
 // GRPO improves the shipped policy on tasks of one's own; the file that it writes
-// is for policy.EmbeddedWith.
+// is for policy.WithGeneral.
 func ExampleGRPO() {
 	tasks := sums{asked: []string{"What is 12 * 7?", "What is 5 percent of 80?"}, answer: []string{"84", "4"}}
 	learned, err := train.GRPO(context.Background(), nil, tasks, train.WithSteps(3), train.WithGroups(2, 4), train.WithVersion("sums-1"))
@@ -52,7 +53,7 @@ func ExampleGRPO() {
 		fmt.Println(err)
 		return
 	}
-	p, err := policy.EmbeddedWith(&file)
+	p, err := policy.Learned(policy.WithGeneral(&file))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -100,7 +100,7 @@ func play(t testing.TB, w *train.Weights, l *replay.Log, cards []policy.Card) *r
 }
 
 // learn trains and says how long it took.
-func learn(t testing.TB, l *replay.Log, opts ...train.Option) *train.Weights {
+func learn(t testing.TB, l *replay.Log, opts ...train.FitOption) *train.Weights {
 	t.Helper()
 	begin := time.Now()
 	w, err := train.Fit(t.Context(), l, opts...)
@@ -128,7 +128,7 @@ func keep(t testing.TB, name string, w *train.Weights) {
 }
 
 // kept returns weights of an earlier run out of TRAIN_KEEP, or trains.
-func kept(t testing.TB, name string, l *replay.Log, opts ...train.Option) *train.Weights {
+func kept(t testing.TB, name string, l *replay.Log, opts ...train.FitOption) *train.Weights {
 	t.Helper()
 	if f, err := os.Open(filepath.Join(os.Getenv("TRAIN_KEEP"), name)); err == nil && os.Getenv("TRAIN_KEEP") != "" {
 		defer f.Close()

@@ -20,12 +20,30 @@ import (
 	"github.com/toolorchestra/toolorchestra-go/orchestra/train/replay"
 )
 
-// Option varies Fit.
-type Option interface{ apply(*settings) }
+// FitOption varies Fit.
+type FitOption interface{ fit(*settings) }
+
+// GRPOOption varies GRPO and, where that says so, Imitate.
+type GRPOOption interface{ grpo(*settings) }
+
+// Option varies all three.
+type Option interface {
+	FitOption
+	GRPOOption
+}
+
+type fitOption func(*settings)
+
+func (f fitOption) fit(s *settings) { f(s) }
+
+type grpoOption func(*settings)
+
+func (f grpoOption) grpo(s *settings) { f(s) }
 
 type optionFunc func(*settings)
 
-func (f optionFunc) apply(s *settings) { f(s) }
+func (f optionFunc) fit(s *settings)  { f(s) }
+func (f optionFunc) grpo(s *settings) { f(s) }
 
 type settings struct {
 	fit        fit.Options
@@ -43,18 +61,18 @@ func WithSeed(seed uint64) Option { return optionFunc(func(s *settings) { s.fit.
 
 // Bound gives the log's models parameters of their own. The network is then
 // worth a little more for them, and refuses to run with others.
-func Bound() Option { return optionFunc(func(s *settings) { s.fit.Bind = true }) }
+func Bound() FitOption { return fitOption(func(s *settings) { s.fit.Bind = true }) }
 
 // WithCalibration sets on how many tasks of each domain a card is measured for
 // networks that are not bound, so that they learn how far to trust it; the
 // default is 50.
-func WithCalibration(tasks int) Option {
-	return optionFunc(func(s *settings) { s.fit.Calibration = tasks })
+func WithCalibration(tasks int) FitOption {
+	return fitOption(func(s *settings) { s.fit.Calibration = tasks })
 }
 
 // WithEffort scales the length of training: 1 is the default, 0.1 a tenth.
-func WithEffort(share float64) Option {
-	return optionFunc(func(s *settings) {
+func WithEffort(share float64) FitOption {
+	return fitOption(func(s *settings) {
 		if !(share > 0 && share <= 100) {
 			share = math.NaN() // refused by Fit
 		}
@@ -68,35 +86,37 @@ func WithEffort(share float64) Option {
 
 // WithoutGradient leaves the policy gradient out: the network then looks one
 // step ahead.
-func WithoutGradient() Option {
-	return optionFunc(func(s *settings) { s.fit.Groups = 0 })
+func WithoutGradient() FitOption {
+	return fitOption(func(s *settings) { s.fit.Groups = 0 })
 }
 
 // WithVersion names the weights; the default is made of the seed.
 func WithVersion(v string) Option { return optionFunc(func(s *settings) { s.version = v }) }
 
-// WithAbout says where the log comes from; it is kept in the weights.
+// WithAbout says where the log or the tasks come from; it is kept in the weights:
+// Fit adds it to its own words, GRPO and Imitate put it in place of theirs.
 func WithAbout(text string) Option { return optionFunc(func(s *settings) { s.about = text }) }
 
-// WithProgress has f told how training goes, some hundred times, from Fit's own
-// goroutine.
+// WithProgress has f told how training goes: by Fit some hundred times, by GRPO
+// after each step, from the goroutine that called them.
 func WithProgress(f func(Progress)) Option {
 	return optionFunc(func(s *settings) { s.progress = f })
 }
 
 // WithCheckpoint has f given the weights after each stage. From the stage
 // "values" on they are a policy. An error of f ends Fit.
-func WithCheckpoint(f func(stage string, w *Weights) error) Option {
-	return optionFunc(func(s *settings) { s.checkpoint = f })
+func WithCheckpoint(f func(stage string, w *Weights) error) FitOption {
+	return fitOption(func(s *settings) { s.checkpoint = f })
 }
 
 // Progress is how far training is.
 type Progress struct {
-	Stage   string        // text, answers, values, gradient
+	Stage   string        // of Fit: text, answers, values, gradient; of GRPO: grpo
 	Done    int           // steps of the stage …
 	Of      int           // … of so many
 	Figure  float64       // share of domains recognised, loss, loss, mean reward
-	Elapsed time.Duration // since Fit began
+	Flat    int           // of GRPO: groups of the step that taught nothing, their rewards being (nearly) equal
+	Elapsed time.Duration // since it began
 	Left    time.Duration // about how long it will take yet
 }
 
@@ -116,7 +136,7 @@ var ErrTrain = errors.New("train: cannot train")
 // Fit learns a policy from recorded answers: to read tasks, to weigh answers by
 // who gave them, and to ask on where that is worth its cost. It uses all cores.
 // Errors wrap ErrTrain or the context's cause.
-func Fit(ctx context.Context, l *replay.Log, opts ...Option) (*Weights, error) {
+func Fit(ctx context.Context, l *replay.Log, opts ...FitOption) (*Weights, error) {
 	s := settings{fit: fit.Options{
 		Seed: 1, Calibration: 50, Draws: 8, Folds: 5,
 		Sizes:        learned.Sizes{Answer: 48, Value1: 48, Value2: 24},
@@ -129,7 +149,7 @@ func Fit(ctx context.Context, l *replay.Log, opts ...Option) (*Weights, error) {
 		if o == nil {
 			return nil, fmt.Errorf("%w: option %d is nil: leave it out", ErrTrain, i+1)
 		}
-		o.apply(&s)
+		o.fit(&s)
 	}
 	if s.fit.Groups == 0 {
 		s.fit.GradientSteps = 0

@@ -15,12 +15,12 @@ import (
 )
 
 // fitted trains on a generated log.
-func fitted(t testing.TB, l *replay.Log, opts ...train.Option) *train.Weights {
+func fitted(t testing.TB, l *replay.Log, opts ...train.FitOption) *train.Weights {
 	t.Helper()
 	if racing {
 		t.Skip("training is arithmetic, twenty times as slow under the race detector; the goroutines are tested in internal/fit")
 	}
-	w, err := train.Fit(t.Context(), l, append([]train.Option{train.WithEffort(0.05)}, opts...)...)
+	w, err := train.Fit(t.Context(), l, append([]train.FitOption{train.WithEffort(0.05)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestOrchestratorDecidesAsTheEvaluator(t *testing.T) {
 
 func TestTrainingIsRepeatable(t *testing.T) {
 	l := generated(t, 200, 1)
-	for _, opts := range [][]train.Option{nil, {train.Bound()}} {
+	for _, opts := range [][]train.FitOption{nil, {train.Bound()}} {
 		a, b := written(t, fitted(t, l, opts...)), written(t, fitted(t, l, opts...))
 		if !bytes.Equal(a, b) {
 			t.Error("the same seed gave other weights")
@@ -123,7 +123,7 @@ func TestALearnedPolicyBeatsSingleModels(t *testing.T) {
 	singles := replay.Singles(test, nil)
 	low, high := singles[replay.Cheapest(test)].Cost, singles[replay.Strongest(test)].Cost
 	zero := replay.AUC(singles, low, high)
-	for name, opts := range map[string][]train.Option{"bound": {train.Bound()}, "by cards": nil} {
+	for name, opts := range map[string][]train.FitOption{"bound": {train.Bound()}, "by cards": nil} {
 		w := fitted(t, l, append(opts, train.WithEffort(0.1))...)
 		var cards []policy.Card
 		if opts == nil {
@@ -149,15 +149,15 @@ func TestFitRefuses(t *testing.T) {
 	few.Rows = l.Rows[:50]
 	for name, c := range map[string]struct {
 		l    *replay.Log
-		opts []train.Option
+		opts []train.FitOption
 	}{
 		"no log":          {nil, nil},
 		"few rows":        {&few, nil},
 		"one model":       {&one, nil},
-		"nil option":      {l, []train.Option{nil}},
-		"no effort":       {l, []train.Option{train.WithEffort(0)}},
-		"no calibration":  {l, []train.Option{train.WithCalibration(0)}},
-		"negative effort": {l, []train.Option{train.WithEffort(-1)}},
+		"nil option":      {l, []train.FitOption{nil}},
+		"no effort":       {l, []train.FitOption{train.WithEffort(0)}},
+		"no calibration":  {l, []train.FitOption{train.WithCalibration(0)}},
+		"negative effort": {l, []train.FitOption{train.WithEffort(-1)}},
 	} {
 		if _, err := train.Fit(t.Context(), c.l, c.opts...); !errors.Is(err, train.ErrTrain) {
 			t.Errorf("%s: %v", name, err)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -23,10 +25,15 @@ type Tasks interface {
 	Len() int
 	// Weights are P of eq. 2 for a task: see prefs.Vector.Weights.
 	Weights(task int) []float64
-	// Play runs a task with a policy, as an orchestrator of the application does,
-	// and says what it came to. Metrics.Calls has an entry for each name that
-	// Weights has one for. An error ends training; a run without an answer is no
-	// error but Metrics.Failed.
+	// Play runs a task with the policy and the preferences of the task, in an
+	// orchestrator as the application has it, and says what it came to:
+	//
+	//	res, _ := o.Run(ctx, orchestra.Task{Prompt: …, Prefer: v})
+	//	row, err := train.FoldRollout(res.Trajectory, train.Judged(right))
+	//	return row.Metrics(names), err
+	//
+	// where Weights are v.Weights(names). An error ends training; a run without an
+	// answer is no error but Metrics.Failed.
 	Play(ctx context.Context, task int, p policy.Policy) (Metrics, error)
 }
 
@@ -46,39 +53,56 @@ func ReadGeneral(r io.Reader) (*General, error) {
 	return &General{w}, nil
 }
 
-// Write writes the weights as a file for policy.EmbeddedWith.
+// Write writes the weights as a file for policy.WithGeneral.
 func (g *General) Write(to io.Writer) error { return g.w.Write(to) }
 
 // Policy is the embedded policy with these weights.
 func (g *General) Policy(opts ...policy.NetworkOption) (*policy.Network, error) {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(g.w.Write(w)) }()
-	return policy.EmbeddedWith(r, opts...)
+	var b bytes.Buffer
+	if err := g.w.Write(&b); err != nil {
+		return nil, err
+	}
+	return policy.Learned(append([]policy.NetworkOption{policy.WithGeneral(&b)}, opts...)...)
+}
+
+// Facts says where the weights come from.
+func (g *General) Facts() map[string]string {
+	f := map[string]string{"about": g.w.About, "version": g.w.Version}
+	maps.Copy(f, g.w.Facts)
+	return f
 }
 
 // WithSteps sets how many steps of GRPO are made; the default is 300.
-func WithSteps(n int) Option { return optionFunc(func(s *settings) { s.grpo.steps = n }) }
+func WithSteps(n int) GRPOOption { return grpoOption(func(s *settings) { s.grpo.steps = n }) }
+
+// WithNetwork sets the policy whose general weights are learned: with the network,
+// the cards and the worth that it shall have in the application. The default is
+// policy.Learned.
+func WithNetwork(n *policy.Network) GRPOOption {
+	return grpoOption(func(s *settings) { s.grpo.base = n })
+}
 
 // WithGroups sets how many tasks a step of GRPO plays, and how often each; the
 // default is 16 tasks, 8 rollouts each, as in the paper.
-func WithGroups(tasks, rollouts int) Option {
-	return optionFunc(func(s *settings) { s.grpo.groups, s.grpo.rollouts = tasks, rollouts })
+func WithGroups(tasks, rollouts int) GRPOOption {
+	return grpoOption(func(s *settings) { s.grpo.groups, s.grpo.rollouts = tasks, rollouts })
 }
 
 // WithRate sets the step size of GRPO's optimiser, Adam; the default is 0.03.
-func WithRate(rate float64) Option { return optionFunc(func(s *settings) { s.grpo.rate = rate }) }
+func WithRate(rate float64) GRPOOption { return grpoOption(func(s *settings) { s.grpo.rate = rate }) }
 
 // WithAdvantage says how rewards become advantages in GRPO; the default is the
 // paper's, divided by the group's deviation.
-func WithAdvantage(a Advantage) Option {
-	return optionFunc(func(s *settings) { s.grpo.advantage = a })
+func WithAdvantage(a Advantage) GRPOOption {
+	return grpoOption(func(s *settings) { s.grpo.advantage = a })
 }
 
 // WithMinStd sets the deviation of rewards below which GRPO leaves a group out;
 // the default is the paper's, MinStd. 0 leaves out only groups of equal rewards.
-func WithMinStd(std float64) Option { return optionFunc(func(s *settings) { s.grpo.minStd = std }) }
+func WithMinStd(std float64) GRPOOption { return grpoOption(func(s *settings) { s.grpo.minStd = std }) }
 
 type grpoSettings struct {
+	base                            *policy.Network
 	steps, groups, rollouts, passes int
 	rate, clipLow, clipHigh         float64
 	advantage                       Advantage
@@ -101,11 +125,19 @@ type rolled struct {
 // the clipped surrogate of eq. 4. start is where it begins; nil is the policy that
 // ships with the module. It plays on all cores, each rollout through Tasks.Play.
 //
+// The defaults are the paper's. Where tasks are mostly solved and the question is
+// at what cost, prefer WithMinStd(0) and WithAdvantage(Advantage{Undivided: true}),
+// as the shipped weights were made: else groups that differ in cost alone teach
+// nothing, or as much as those that differ in the outcome. Progress.Flat counts the
+// groups of a step that teach nothing.
+//
 // With the same seed, tasks and options it gives the same weights, to the bit, if
-// Play does the same again. Of the options, WithSeed, WithVersion, WithAbout,
-// WithProgress, WithSteps, WithGroups, WithRate, WithSnapshots and WithRestart
-// count. Errors wrap ErrTrain, the context's cause, or that of Play.
-func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...Option) (*General, error) {
+// Play does the same again (its Metrics too, so without measured time). Rollouts
+// with a malformed call are not learned from, those without an answer are. Errors
+// wrap ErrTrain, ErrGroup (Metrics and Weights do not fit together) or the context's
+// cause, or are those of Play and of WithSnapshots' function; what was learned by
+// then is lost but for snapshots.
+func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...GRPOOption) (*General, error) {
 	s := settings{}
 	s.fit.Seed = 1
 	s.grpo = grpoSettings{steps: 300, groups: 16, rollouts: 8, passes: 2, rate: 0.03, clipLow: 0.2, clipHigh: 0.28, minStd: MinStd}
@@ -113,7 +145,7 @@ func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...Option) (*Ge
 		if o == nil {
 			return nil, fmt.Errorf("%w: option %d is nil: leave it out", ErrTrain, i+1)
 		}
-		o.apply(&s)
+		o.grpo(&s)
 	}
 	g := &s.grpo
 	switch {
@@ -144,19 +176,39 @@ func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...Option) (*Ge
 		if err := t.snapshot(); err != nil {
 			return nil, err
 		}
-		reward, err := t.one(ctx)
+		reward, flat, err := t.one(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if s.progress != nil {
-			p := Progress{Stage: "grpo", Done: t.step + 1, Of: g.steps, Figure: reward, Elapsed: time.Since(begin)}
+			p := Progress{Stage: "grpo", Done: t.step + 1, Of: g.steps, Figure: reward, Flat: flat, Elapsed: time.Since(begin)}
 			p.Left = p.Elapsed / time.Duration(t.step+1-first) * time.Duration(g.steps-t.step-1)
 			s.progress(p)
 		}
 	}
 	t.finish(start.w, fmt.Sprintf("Learned by GRPO on %d tasks.", tasks.Len()))
 	t.w.Facts["steps"] = strconv.Itoa(g.steps)
-	return &General{t.w}, t.w.Check()
+	return t.general()
+}
+
+// general is what was learned.
+func (t *tuner) general() (*General, error) {
+	if err := t.w.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w: use a lower rate", ErrTrain, err)
+	}
+	return &General{t.w}, nil
+}
+
+// policy is the policy as it is now.
+func (t *tuner) policy() (*policy.Network, error) {
+	if t.s.grpo.base == nil {
+		return (&General{t.w}).Policy()
+	}
+	var b bytes.Buffer
+	if err := t.w.Write(&b); err != nil {
+		return nil, err
+	}
+	return t.s.grpo.base.With(policy.WithGeneral(&b))
 }
 
 // tuner is training under way.
@@ -181,17 +233,19 @@ func (t *tuner) finish(start *general.Weights, about string) {
 		w.About = about
 	}
 	w.Facts["seed"], w.Facts["tasks"] = strconv.FormatUint(t.s.fit.Seed, 10), strconv.Itoa(t.tasks.Len())
+	delete(w.Facts, "choices")
+	delete(w.Facts, "steps")
 	if start.Version != "" {
 		w.Facts["start"] = start.Version
 	}
 }
 
-// one makes a step and returns the mean reward.
-func (t *tuner) one(ctx context.Context) (float64, error) {
+// one makes a step and returns the mean reward, and how many groups were flat.
+func (t *tuner) one(ctx context.Context) (reward float64, flat int, err error) {
 	g := &t.s.grpo
-	net, err := (&General{t.w}).Policy()
+	net, err := t.policy()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	picked := make([]int, g.groups)
 	for i := range picked {
@@ -216,20 +270,25 @@ func (t *tuner) one(ctx context.Context) (float64, error) {
 	}
 	wait.Wait()
 	var sum float64
+	chosen := false
 	advantages := make([]float64, len(rolls))
 	for i := 0; i < len(rolls); i += g.rollouts {
 		group := make([]Metrics, g.rollouts)
 		for k := range group {
 			if err := rolls[i+k].err; err != nil {
-				return 0, err
+				return 0, 0, err
 			}
+			chosen = chosen || len(rolls[i+k].choices) > 0
 			group[k] = rolls[i+k].m
 		}
 		rewards, err := Rewards(group, t.tasks.Weights(picked[i/g.rollouts]), Paper)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		drop := Filter(group, rewards, g.minStd)
+		if drop[0] == Flat || slices.Min(rewards) == slices.Max(rewards) {
+			flat++
+		}
 		for k, a := range Advantages(rewards, g.advantage) {
 			sum += rewards[k]
 			if drop[k] == "" || drop[k] == NoAnswer { // to end without an answer is a choice to unlearn
@@ -237,10 +296,13 @@ func (t *tuner) one(ctx context.Context) (float64, error) {
 			}
 		}
 	}
+	if !chosen {
+		return 0, 0, fmt.Errorf("%w: the policy made no choice among tools, experts and the end: Play has to use the policy that it is given, in an orchestrator with more than experts", ErrTrain)
+	}
 	for range g.passes {
 		t.learn(rolls, advantages)
 	}
-	return sum / float64(len(rolls)), nil
+	return sum / float64(len(rolls)), flat, nil
 }
 
 // learn makes one step down the clipped surrogate.

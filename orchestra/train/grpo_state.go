@@ -26,14 +26,14 @@ type snapshot struct {
 
 // WithSnapshots has keep given all that GRPO needs to go on, before the first
 // step and after every so many. An error of keep ends GRPO.
-func WithSnapshots(every int, keep func([]byte) error) Option {
-	return optionFunc(func(s *settings) { s.grpo.every, s.grpo.keep = max(every, 1), keep })
+func WithSnapshots(every int, keep func([]byte) error) GRPOOption {
+	return grpoOption(func(s *settings) { s.grpo.every, s.grpo.keep = max(every, 1), keep })
 }
 
 // WithRestart goes on from a snapshot of a GRPO with the same tasks and options.
 // The weights are then the same, to the bit, as if it had not been interrupted.
-func WithRestart(snapshot []byte) Option {
-	return optionFunc(func(s *settings) { s.grpo.from = bytes.Clone(snapshot) })
+func WithRestart(snapshot []byte) GRPOOption {
+	return grpoOption(func(s *settings) { s.grpo.from = bytes.Clone(snapshot) })
 }
 
 // snapshot keeps the state, if it is time to.

@@ -68,8 +68,8 @@ func TestGRPOLearns(t *testing.T) {
 func TestGRPOIsReproducible(t *testing.T) {
 	tasks := small(t, 12)
 	var kept [][]byte
-	opts := []Option{WithSteps(5), WithGroups(3, 4), WithSeed(7), WithSnapshots(2, func(b []byte) error { kept = append(kept, bytes.Clone(b)); return nil })}
-	train := func(more ...Option) []byte {
+	opts := []GRPOOption{WithSteps(5), WithGroups(3, 4), WithSeed(7), WithSnapshots(2, func(b []byte) error { kept = append(kept, bytes.Clone(b)); return nil })}
+	train := func(more ...GRPOOption) []byte {
 		g, err := GRPO(t.Context(), blank(), tasks, append(opts, more...)...)
 		return bytesOf(t, g, err)
 	}
@@ -109,21 +109,21 @@ func TestGRPORefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx   context.Context
 		tasks Tasks
-		opts  []Option
+		opts  []GRPOOption
 		want  error
 	}{
 		"no tasks":             {t.Context(), nil, nil, ErrTrain},
 		"empty tasks":          {t.Context(), &worldTasks{}, nil, ErrTrain},
-		"no steps":             {t.Context(), tasks, []Option{WithSteps(0)}, ErrTrain},
-		"a group of one":       {t.Context(), tasks, []Option{WithGroups(2, 1)}, ErrTrain},
-		"no rate":              {t.Context(), tasks, []Option{WithRate(math.NaN())}, ErrTrain},
-		"a nil option":         {t.Context(), tasks, []Option{nil}, ErrTrain},
-		"no snapshot":          {t.Context(), tasks, []Option{WithRestart([]byte("{}"))}, ErrTrain},
-		"a snapshot's weights": {t.Context(), tasks, []Option{WithRestart([]byte(`{"schema":"toolorchestra.grpo/1","adam":{},"weights":{}}`))}, policy.ErrWeights},
+		"no steps":             {t.Context(), tasks, []GRPOOption{WithSteps(0)}, ErrTrain},
+		"a group of one":       {t.Context(), tasks, []GRPOOption{WithGroups(2, 1)}, ErrTrain},
+		"no rate":              {t.Context(), tasks, []GRPOOption{WithRate(math.NaN())}, ErrTrain},
+		"a nil option":         {t.Context(), tasks, []GRPOOption{nil}, ErrTrain},
+		"no snapshot":          {t.Context(), tasks, []GRPOOption{WithRestart([]byte("{}"))}, ErrTrain},
+		"a snapshot's weights": {t.Context(), tasks, []GRPOOption{WithRestart([]byte(`{"schema":"toolorchestra.grpo/1","adam":{},"weights":{}}`))}, policy.ErrWeights},
 		"Play fails":           {t.Context(), failing{tasks, Metrics{}, gone}, nil, gone},
 		"no metrics":           {t.Context(), failing{tasks, Metrics{}, nil}, nil, ErrGroup},
 		"cancelled":            {cancelled, tasks, nil, gone},
-		"a keeper that fails":  {t.Context(), tasks, []Option{WithSnapshots(1, func([]byte) error { return gone })}, gone},
+		"a keeper that fails":  {t.Context(), tasks, []GRPOOption{WithSnapshots(1, func([]byte) error { return gone })}, gone},
 	} {
 		if _, err := GRPO(c.ctx, blank(), c.tasks, c.opts...); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

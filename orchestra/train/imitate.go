@@ -28,16 +28,21 @@ const (
 // done, so that the learner also sees what its own mistakes lead to. What the
 // teacher does that the embedded policy cannot (write arguments, call two tools at
 // once) is not learned. A teacher gives up by policy.ErrNothingLeft. start is where it begins; nil is the policy that ships with
-// the module. Of the options, WithSeed, WithVersion, WithAbout and WithRate count.
-// Errors are those of GRPO.
-func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task int) policy.Policy, opts ...Option) (*General, error) {
+// the module.
+//
+// All tasks are played four times, and the teacher is asked in every turn of each:
+// a teacher that is a model costs that much, within the meter of each run, and
+// nothing is held for it. teacher is called from several goroutines; each policy
+// that it returns plays one rollout. Of the options, WithSeed, WithVersion,
+// WithAbout, WithRate and WithNetwork count. Errors are those of GRPO.
+func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task int) policy.Policy, opts ...GRPOOption) (*General, error) {
 	s := settings{}
 	s.fit.Seed, s.grpo.rate = 1, 0.03
 	for i, o := range opts {
 		if o == nil {
 			return nil, fmt.Errorf("%w: option %d is nil: leave it out", ErrTrain, i+1)
 		}
-		o.apply(&s)
+		o.grpo(&s)
 	}
 	switch {
 	case tasks == nil || tasks.Len() < 1 || teacher == nil:
@@ -79,13 +84,13 @@ func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task
 	}
 	t.finish(start.w, fmt.Sprintf("Learned by imitation on %d tasks.", tasks.Len()))
 	t.w.Facts["choices"] = strconv.Itoa(len(lessons))
-	return &General{t.w}, t.w.Check()
+	return t.general()
 }
 
 // watch plays all tasks once and returns the choices with what the teacher would
 // pick, in the order of tasks.
 func (t *tuner) watch(ctx context.Context, teacher func(task int) policy.Policy, round int) ([]policy.Choice, error) {
-	net, err := (&General{t.w}).Policy()
+	net, err := t.policy()
 	if err != nil {
 		return nil, err
 	}

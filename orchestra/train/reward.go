@@ -15,7 +15,7 @@ type Metrics struct {
 	Calls   []float64 // calls of each name, in the order of the reward's names
 	Right   bool      // the outcome
 	USD     float64   // all that was spent
-	Seconds float64   // from start to end
+	Seconds float64   // of active time
 	Failed  string    // why there is no valid answer, "" if there is one: such a rollout stays in its group with reward 0
 	Broken  bool      // it holds a malformed tool call
 }
@@ -71,8 +71,12 @@ func Rewards(group []Metrics, p []float64, f Formula) ([]float64, error) {
 			return nil, fmt.Errorf("%w: weight %d is %v: use 0 to 1", ErrGroup, i, w)
 		}
 	}
-	if f == Released {
+	switch f {
+	case Paper:
+	case Released:
 		return released(group, p), nil
+	default:
+		return nil, fmt.Errorf("%w: there is no formula %d", ErrGroup, f)
 	}
 	r := make([]float64, len(group))
 	for k, w := range p {
@@ -226,7 +230,8 @@ const (
 const MinStd = 0.1
 
 // Filter says which rollouts are dropped. Their rewards count for the group's
-// mean and deviation all the same. A minStd of 0 keeps flat groups.
+// mean and deviation all the same. A minStd of 0 keeps flat groups; otherwise a
+// group of one is flat.
 func Filter(group []Metrics, rewards []float64, minStd float64) []Drop {
 	d := make([]Drop, len(group))
 	flat := minStd > 0
@@ -248,7 +253,7 @@ func Filter(group []Metrics, rewards []float64, minStd float64) []Drop {
 }
 
 // Blind warns of a preference vector under which a right answer may score no
-// better than a wrong one, or "". Eq. 2 then teaches nothing of the outcome.
+// better than a wrong one, or "".
 func Blind(v prefs.Vector) string {
 	v = v.OrDefault()
 	if v.Accuracy > 0 {
