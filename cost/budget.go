@@ -195,16 +195,20 @@ func (l Limit) plus(more Limit, byDefault Amount) Limit {
 	case more.kind == 2:
 		return more
 	}
+	if l.amount(byDefault) < 0 || more.max < 0 {
+		return Max(Invalid)
+	}
 	return Max(add(l.amount(byDefault), more.max))
 }
 
-// plus adds bounds; 0 is none that was stated, and Unlimited stays.
+// plus adds bounds; 0 is none that was stated, and Unlimited stays, as does what
+// cannot be meant.
 func plus[T int | int64 | time.Duration](a, b T) T {
 	switch {
 	case b == 0:
 		return a
 	case a < 0 || b < 0:
-		return Unlimited
+		return min(a, b, Unlimited)
 	case a == 0:
 		return 0
 	}

@@ -132,23 +132,29 @@ func (c *Catalog) Lookup(provider, model string, at time.Time) (p Price, ok bool
 	if p, ok = c.own[[2]string{provider, model}]; ok {
 		return p, p.Known()
 	}
+	if l := c.entry(provider, model); l != nil {
+		p = l.at(at)
+	}
+	return p, p.Known()
+}
+
+// entry is what the list has for a provider's model, or nil.
+func (c *Catalog) entry(provider, model string) *listed {
 	v := c.byID[provider]
 	if v == nil {
-		return Price{}, false
+		return nil
 	}
 	if l := v.find(model); l != nil {
-		p = l.at(at)
-		return p, p.Known()
+		return l
 	}
 	for _, id := range v.fallback {
 		if w := c.byID[id]; w != nil {
 			if l := w.find(model); l != nil {
-				p = l.at(at)
-				return p, p.Known()
+				return l
 			}
 		}
 	}
-	return Price{}, false
+	return nil
 }
 
 func (v *vendor) find(model string) *listed {

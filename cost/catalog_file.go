@@ -75,7 +75,7 @@ type versionFile struct {
 // patterns that do not compile, rates that are negative or beyond what any model
 // costs per million tokens, as those are that were meant per token or per
 // thousand. An entry of genai-prices that charges for what a Price cannot state
-// is left out, so that it is unpriced.
+// is unpriced.
 func Load(r io.Reader) (*Catalog, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxCatalog+1))
 	switch {
@@ -101,6 +101,9 @@ func Load(r io.Reader) (*Catalog, error) {
 			return nil, &CatalogError{Err: err, Fix: "use a file that Catalog.Save wrote"}
 		}
 		f.Schema = head.Schema
+	}
+	if _, err := d.Token(); f.Schema == catalogSchema && err != io.EOF {
+		return nil, &CatalogError{Err: err, Fix: "something follows the list: use a file that Catalog.Save wrote"}
 	}
 	if f.Schema != catalogSchema {
 		return nil, &CatalogError{Where: "schema " + strconv.Quote(clip(f.Schema, 60)), Fix: "this version reads " + catalogSchema}

@@ -74,9 +74,13 @@ func readGenAI(b []byte) ([]*vendorFile, error) {
 			l := &listedFile{ID: m.ID}
 			ok := m.Match.flatten(&l.Match)
 			l.Match = slices.DeleteFunc(l.Match, func(s string) bool { return s == "="+m.ID }) // found by its id
-			if ok && l.genAIPrices(m.Prices) {
-				v.Models = append(v.Models, l)
+			if !ok {
+				continue
 			}
+			if !l.genAIPrices(m.Prices) { // unpriced, and not what a later entry that matches it costs
+				l.Prices = []versionFile{{}}
+			}
+			v.Models = append(v.Models, l)
 		}
 	}
 	return out, nil
@@ -113,7 +117,9 @@ func (l *listedFile) genAIPrices(b json.RawMessage) (ok bool) {
 	for _, v := range list {
 		vf := versionFile{}
 		if c := v.Constraint; c != nil {
-			vf.From = c.From
+			if vf.From = c.From; c.From == "" && c.Start == "" && c.End == "" {
+				return false // one of another kind
+			}
 			if c.Start != "" || c.End != "" {
 				start, ok1 := strings.CutSuffix(c.Start, ":00Z")
 				end, ok2 := strings.CutSuffix(c.End, ":00Z")

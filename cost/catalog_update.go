@@ -52,7 +52,9 @@ func (e *ChangesError) Error() string {
 
 // Update returns a catalog that has next's prices from the time since on, and
 // c's before, so that what ran earlier is priced as it was. A model that next
-// lacks is unpriced from then on. What With stated to c stays.
+// lacks is unpriced from then on. What With stated to c stays. A name that gets
+// an entry of its own keeps what it cost before; one whose entry does not match it
+// any more, without that, costs at all times what next says.
 //
 // Rates that move by more than ten times, become free, or vanish (a missing rate
 // falls back to a dearer one, so a lost discount counts too), and service tiers
@@ -75,7 +77,7 @@ func (c *Catalog) Update(next *Catalog, since time.Time, accept func(Change) boo
 			v.fallback = after.fallback
 		}
 		for _, l := range after.models { // its order says which entry is first
-			before := old.byID[l.id]
+			before := c.entry(old.id, l.id) // by whatever way its name was priced
 			if before == nil {
 				v.add(l) // there is no earlier price to keep
 				continue
@@ -90,11 +92,15 @@ func (c *Catalog) Update(next *Catalog, since time.Time, accept func(Change) boo
 			p := l.at(since)
 			if p.Known() {
 				doubt(Change{Provider: v.id, Model: l.id, Why: "vanished"})
-				l = &listed{id: l.id, match: l.match, versions: append(slices.Clip(l.versions), version{from: since})}
+				l = l.ended(since)
 			}
 			v.add(l)
 		}
+		c.resold(old, v, next, since, doubt)
 		out.add(v)
+	}
+	for _, old := range c.providers {
+		c.matched(old, out, since, doubt)
 	}
 	for _, n := range next.providers {
 		if c.byID[n.id] == nil {
@@ -107,6 +113,58 @@ func (c *Catalog) Update(next *Catalog, since time.Time, accept func(Change) boo
 	return out, nil
 }
 
+// resold looks at what a provider had from others, where it resells those of
+// others now. What is priced no more keeps its earlier prices in v.
+func (c *Catalog) resold(old, v *vendor, next *Catalog, since time.Time, doubt func(Change)) {
+	if slices.Equal(old.fallback, v.fallback) {
+		return
+	}
+	for _, id := range old.fallback {
+		w := c.byID[id]
+		if w == nil {
+			continue
+		}
+		for _, l := range w.models {
+			if c.entry(old.id, l.id) != l || v.byID[l.id] != nil {
+				continue
+			}
+			was, now := l.at(since), next.entry(old.id, l.id)
+			switch {
+			case !was.Known():
+			case now != nil:
+				l.compare(old.id, now, since, doubt)
+			default:
+				doubt(Change{Provider: old.id, Model: l.id, Why: "vanished"})
+				v.add(l.ended(since))
+			}
+		}
+	}
+}
+
+// matched looks at names that another entry than before has in the new catalog,
+// or none, as far as patterns say which names they match.
+func (c *Catalog) matched(old *vendor, out *Catalog, since time.Time, doubt func(Change)) {
+	for _, l := range old.models {
+		for _, p := range l.match {
+			if p.kind == '~' || old.find(p.text) != l {
+				continue
+			}
+			was, now := l.at(since), out.entry(old.id, p.text)
+			switch {
+			case !was.Known() || now != nil && now.id == l.id:
+			case now == nil:
+				doubt(Change{Provider: old.id, Model: p.text, Why: "vanished"})
+			default:
+				is := now.at(since)
+				compare(&was, &is, "", func(ch Change) {
+					ch.Provider, ch.Model = old.id, p.text
+					doubt(ch)
+				})
+			}
+		}
+	}
+}
+
 func (c *Catalog) add(v *vendor) {
 	c.providers = append(c.providers, v)
 	c.byID[v.id] = v
@@ -117,9 +175,14 @@ func (v *vendor) add(l *listed) {
 	v.byID[l.id] = l
 }
 
+// ended is l without a price from since on.
+func (l *listed) ended(since time.Time) *listed {
+	return &listed{id: l.id, match: l.match, versions: append(slices.Clip(l.versions), version{from: since})}
+}
+
 // updated is l with the versions of a newer entry from since on.
 func (l *listed) updated(next *listed, since time.Time) *listed {
-	out := &listed{id: l.id, match: next.match, versions: l.versions}
+	out := &listed{id: next.id, match: next.match, versions: l.versions}
 	if !l.ends(next.versions, since) {
 		out.versions = slices.Clip(l.versions)
 		for _, v := range next.versions {
@@ -165,7 +228,7 @@ func (l *listed) compare(provider string, next *listed, since time.Time, doubt f
 			}
 		}
 		compare(&old, &v.price, "", func(ch Change) {
-			ch.Provider, ch.Model = provider, l.id
+			ch.Provider, ch.Model = provider, next.id
 			if !seen[ch] {
 				seen[ch] = true
 				doubt(ch)
@@ -194,18 +257,31 @@ func compare(old, p *Price, prefix string, doubt func(Change)) {
 			doubt(ch)
 		}
 	}
+	alone := *old // what requests cost that fall into a tier now
+	alone.Over, alone.Batch, alone.Flex, alone.Priority = nil, nil, nil, nil
 	switch {
-	case old.Over == nil:
-	case p.Over == nil:
+	case p.Over == nil && old.Over != nil:
 		doubt(Change{Rate: prefix + "Over", Why: "vanished"})
-	default:
-		compare(&old.Over.Price, &p.Over.Price, prefix+"Over.", doubt)
+	case p.Over != nil:
+		if old.Over == nil || p.Over.Above < old.Over.Above {
+			compare(&alone, &p.Over.Price, prefix+"Over.", doubt)
+		}
+		if old.Over != nil {
+			compare(&old.Over.Price, &p.Over.Price, prefix+"Over.", doubt)
+		}
 	}
 	services := p.services()
 	for i, s := range old.services() {
 		now := services[i].price
 		switch {
 		case s.price == nil:
+			if now != nil && s.name != "Priority" { // the ordinary price was charged
+				compare(&alone, now, prefix+s.name+".", func(ch Change) {
+					if ch.Why != "vanished" {
+						doubt(ch)
+					}
+				})
+			}
 		case now == nil:
 			doubt(Change{Rate: prefix + s.name, Why: "vanished"})
 		default:

@@ -16,6 +16,7 @@ type Hold struct {
 	rem     units  // of granted, what its own meter has not spent
 	fee     Amount // of rem, what own cannot spend
 	own     *Meter
+	top     *Meter // the first scope by name that does not count it: a hold of the same name around it does
 	around  *Meter // the meter of the hold around this one, which lists the live ones
 	prev    *Hold
 	next    *Hold
@@ -36,7 +37,7 @@ func (u *subUse) left() Amount {
 // grow sets aside at least floor, and more as far as the limits by name allow.
 // The caller has checked the other limits.
 func (h *Hold) grow(floor, more units) {
-	for s := h.m.byName; s != nil; s = s.above() {
+	for s := h.m.byName; s != h.top; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
 			more.usd = min(more.usd, sub(u.left(), floor.usd))
 		}
@@ -67,7 +68,7 @@ func (h *Hold) hold(more *units) {
 			break
 		}
 	}
-	for s := h.m.byName; s != nil; s = s.above() {
+	for s := h.m.byName; s != h.top; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
 			u.held = add(u.held, more.usd)
 		}
@@ -100,7 +101,7 @@ func (h *Hold) Meter() *Meter {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if h.own == nil {
-		h.own = &Meter{mu: h.m.mu, path: h.m.path, parent: h.m, from: h, limit: h.rem, onGPUs: h.m.onGPUs, byName: h.m.byName, allowUnpriced: h.m.allowUnpriced, closed: h.done}
+		h.own = &Meter{mu: h.m.mu, path: h.m.path, parent: h.m, from: h, limit: h.rem, onTokens: h.m.onTokens, onGPUs: h.m.onGPUs, byName: h.m.byName, allowUnpriced: h.m.allowUnpriced, closed: h.done}
 		h.own.limit.usd, h.own.limit.calls = sub(h.rem.usd, h.fee), boundless.calls
 		if !h.m.onGPUs { // where no scope bounds it, nobody need have asked for it
 			h.own.limit.gpu = boundless.gpu
@@ -129,7 +130,7 @@ func (h *Hold) Resize(need Estimate) error {
 		return err
 	}
 	n.unlink() // it becomes this one
-	h.name, h.id, h.fee, h.vague, h.priced = n.name, n.id, n.fee, n.vague, n.priced
+	h.name, h.id, h.fee, h.vague, h.priced, h.top = n.name, n.id, n.fee, n.vague, n.priced, n.top
 	h.fill(&need)
 	return nil
 }
@@ -152,7 +153,7 @@ func (h *Hold) take(less *units) {
 			break
 		}
 	}
-	for s := h.m.byName; s != nil; s = s.above() {
+	for s := h.m.byName; s != h.top; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
 			u.held = sub(u.held, less.usd)
 		}
@@ -198,22 +199,36 @@ func (h *Hold) settle(u *Usage, p *Price, failure error) *Row {
 
 // price fills in what the row costs.
 func (h *Hold) price(r *Row, p *Price) {
+	if usd := r.Usage.USD; usd != nil && !usd.Valid() { // it could not be written down
+		r.Usage.USD, r.Inconsistent = nil, true
+	}
 	if !r.Usage.Known && (r.Usage.USD == nil || *r.Usage.USD < 0) {
 		r.USD, r.Basis = h.rem.usd, Reserved
 		if !h.priced {
 			r.Basis = Unpriced
 		}
-		if !h.vague {
-			r.Usage.Input, r.Usage.GPU = h.rem.tokens, h.rem.gpu // charged like money
+		if !h.vague { // charged like money, whatever part of it was said
+			r.Usage = Usage{Input: h.rem.tokens, GPU: h.rem.gpu, Requests: r.Usage.Requests, Wall: r.Usage.Wall, Service: r.Usage.Service}
 		}
+		h.over(r)
 		return
 	}
 	var err error
 	r.USD, r.Basis, err = p.of(&r.Usage)
-	r.Inconsistent = errors.Is(err, ErrInconsistent)
-	r.Over = sub(r.USD, h.rem.usd)
-	if !h.priced {
-		r.Over = 0
+	r.Inconsistent = r.Inconsistent || errors.Is(err, ErrInconsistent)
+	if h.priced || r.Basis != Unpriced {
+		r.Over = sub(r.USD, h.rem.usd)
+	}
+	h.over(r)
+}
+
+// over marks a row that used more tokens or GPU time than was held for it.
+func (h *Hold) over(r *Row) {
+	if h.m.onTokens {
+		r.OverTokens = sub(r.Usage.Tokens(), h.rem.tokens)
+	}
+	if h.m.onGPUs {
+		r.OverGPU = sub(max(r.Usage.GPU, 0), h.rem.gpu)
 	}
 }
 
@@ -256,6 +271,20 @@ func (h *Hold) abandonOwn() {
 	}
 }
 
+// countedFrom is the first scope by name, from m upwards, in which money for a
+// name is held already: by a hold of that name that m spends from.
+func (m *Meter) countedFrom(name string) *Meter {
+	if m.byName == nil {
+		return nil
+	}
+	for s := m; s != nil; s = s.parent {
+		if s.from != nil && s.from.name == name {
+			return s.from.m.byName
+		}
+	}
+	return nil
+}
+
 // link keeps the hold with the hold around it, if there is one, until it ends.
 func (h *Hold) link() {
 	for s := h.m; s != nil; s = s.parent {
@@ -292,7 +321,7 @@ func (h *Hold) end(spent units, unpriced int) {
 	h.done, h.rem = true, units{}
 	h.unlink()
 	h.m.book(spent, unpriced)
-	for s := h.m.byName; s != nil; s = s.above() {
+	for s := h.m.byName; s != h.top; s = s.above() {
 		if u := s.subs[h.name]; u != nil {
 			u.spent = add(u.spent, spent.usd)
 		}
@@ -310,7 +339,7 @@ func (m *Meter) book(spent units, unpriced int) {
 			used.usd = min(used.usd, sub(h.rem.usd, h.fee))
 			h.rem = h.rem.minus(used)
 			h.take(&used)
-			for t := h.m.byName; t != nil; t = t.above() {
+			for t := h.m.byName; t != h.top; t = t.above() {
 				if u := t.subs[h.name]; u != nil {
 					u.spent = add(u.spent, spent.usd)
 				}

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Lease is a part of a shared budget that its owner may spend: through its
@@ -119,6 +121,9 @@ func (s *Shared) ask(b *Budget, l *leasing) (floor, worst Spend, err error) {
 	}
 	if l.id == "" {
 		return bad("WithLeaseID", `""`, "give an id, or leave the option out")
+	}
+	if !utf8.ValidString(l.id) { // a store would give it back as another
+		return bad("WithLeaseID", strconv.Quote(clip(l.id, 100)), "use valid UTF-8")
 	}
 	return floor, worst, nil
 }

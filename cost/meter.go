@@ -29,6 +29,7 @@ type Meter struct {
 	live  *Hold  // of a hold's own meter: the calls under way below it
 
 	allowUnpriced bool
+	onTokens      bool // a scope from here upwards bounds tokens
 	onGPUs        bool // a scope from here upwards bounds GPU time
 	closed        bool
 	quiet         bool // keeps no rows: the only scope within it does
@@ -64,14 +65,12 @@ func newMeter(mu *sync.Mutex, parent *Meter, path string, b Budget) (*Meter, err
 	}
 	m := &Meter{mu: mu, parent: parent, path: path, limit: b.bounds(), allowUnpriced: b.AllowUnpriced}
 	if parent != nil {
-		m.byName, m.onGPUs = parent.byName, parent.onGPUs
+		m.byName, m.onTokens, m.onGPUs = parent.byName, parent.onTokens, parent.onGPUs
 	}
 	if len(b.PerName) > 0 {
 		m.byName = m
 	}
-	if b.GPU > 0 {
-		m.onGPUs = true
-	}
+	m.onTokens, m.onGPUs = m.onTokens || b.Tokens > 0, m.onGPUs || b.GPU > 0
 	for name, s := range b.PerName {
 		if m.subs == nil {
 			m.subs = make(map[string]*subUse, len(b.PerName))
@@ -202,6 +201,8 @@ type Row struct {
 	USD          Amount        `json:"usd"`
 	Held         Amount        `json:"held"`                   // what had been set aside
 	Over         Amount        `json:"over,omitempty"`         // charged beyond Held: the provider broke its word
+	OverTokens   int64         `json:"over_tokens,omitempty"`  // used beyond what had been set aside, where a budget bounds tokens
+	OverGPU      time.Duration `json:"over_gpu,omitempty"`     // the same of GPU time; nanoseconds in JSON
 	Basis        Basis         `json:"basis"`                  // where USD comes from
 	Inconsistent bool          `json:"inconsistent,omitempty"` // the usage contradicts itself and was clamped
 	Start        time.Time     `json:"start"`                  // when it was reserved

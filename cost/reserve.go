@@ -115,6 +115,7 @@ func (m *Meter) refuse(e *Estimate) error {
 		return &InvalidError{Field: "Estimate of " + e.Name, Value: fmt.Sprintf("%v to %v", need.USD, e.Worst.USD), Fix: "estimate zero or more, and a Floor that covers the Fee"}
 	}
 	floor, bounded := need.units(), true // until a scope whose money is already held above
+	top, named := m.countedFrom(e.Name), true
 	for s := m; s != nil; s = s.parent {
 		if s.closed {
 			return fmt.Errorf("%w (%s, for %s)", ErrClosed, s.path, e.Name)
@@ -129,10 +130,11 @@ func (m *Meter) refuse(e *Estimate) error {
 			}
 			bounded = s.from == nil
 		}
+		named = named && (top == nil || s != top)
 		if u := s.subs[e.Name]; u != nil {
 			unit := ""
 			switch {
-			case need.USD > u.left():
+			case named && need.USD > u.left():
 				unit = "USD"
 			case u.made >= u.limit:
 				unit = "calls"
@@ -151,7 +153,7 @@ func (m *Meter) admit(e *Estimate) (*Hold, error) {
 	if err := m.refuse(e); err != nil {
 		return nil, err
 	}
-	h := &Hold{m: m, name: e.Name, id: e.ID, fee: e.Fee, vague: e.Worst.Tokens >= AnyTokens, priced: e.Priced, start: time.Now()}
+	h := &Hold{m: m, name: e.Name, id: e.ID, fee: e.Fee, vague: e.Worst.Tokens >= AnyTokens, priced: e.Priced, start: time.Now(), top: m.countedFrom(e.Name)}
 	h.count(+1)
 	h.link()
 	return h, nil

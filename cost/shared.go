@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // Scope is a budget above runs that a Store keeps: a tenant's, a team's, a
@@ -107,6 +108,8 @@ func Share(store Store, scopes []Scope, opts ...ShareOption) (*Shared, error) {
 		switch {
 		case c.Name == "":
 			return bad("Scope.Name", `""`, "name the account, for example tenant:42")
+		case !utf8.ValidString(c.Name): // a store would give it back as another
+			return bad("Scope.Name", strconv.Quote(clip(c.Name, 100)), "use valid UTF-8")
 		case int(c.Every) >= len(periodNames):
 			return bad(field+".Every", c.Every.String(), "use Forever, Minute, Hour, Day or Month")
 		case len(c.Budget.PerName) > 0:

@@ -193,7 +193,7 @@ func (t *Tally) charged(m map[string]any) {
 		t.cost = &a
 		t.byok, t.upstream = m["is_byok"] == true, nil
 		if details, ok := m["cost_details"].(map[string]any); ok {
-			if up, ok := money(details["upstream_inference_cost"]); ok {
+			if up, ok := money(details["upstream_inference_cost"]); ok && up >= 0 {
 				t.upstream = &up
 			}
 		}
@@ -209,8 +209,8 @@ func (t *Tally) used() bool {
 	return false
 }
 
-// Usage is what the reply has stated so far. Counts are as stated, even where
-// they contradict each other: Price.Of sees to that.
+// Usage is what the reply has stated so far; Known, once its input is. Counts are
+// as stated, even where they contradict each other: Price.Of sees to that.
 func (t *Tally) Usage() Usage {
 	u := Usage{Service: t.service, Searches: t.searches, Images: t.images}
 	for i := range layouts[t.Flavor].counters {
@@ -223,10 +223,10 @@ func (t *Tally) Usage() Usage {
 			p := to(&u)
 			*p = plusSat(*p, n)
 		}
-		if len(c.to) > 0 {
-			whole := c.to[0](&u)
-			u.Known = u.Known || whole == &u.Input || whole == &u.Output
-		}
+	}
+	// Every flavor's first count is its input: an output alone would make it free.
+	if c := layouts[t.Flavor].counters; len(c) > 0 {
+		u.Known = t.stated(&c[0])
 	}
 	if t.Flavor == Anthropic {
 		if _, ok := t.raw["cache_creation_input_tokens"]; ok { // the total of both durations
@@ -236,11 +236,13 @@ func (t *Tally) Usage() Usage {
 			u.Input = plusSat(plusSat(u.Input, u.CacheWrite), u.CacheWrite1h)
 		}
 	}
-	if t.cost != nil {
+	// With the user's own key at the provider, cost is OpenRouter's fee alone: the
+	// whole is unknown if the provider's part is. What is negative stays so: Price.Of
+	// does not believe it.
+	if t.cost != nil && (!t.byok || t.upstream != nil || *t.cost < 0) {
 		usd := *t.cost
-		// With the user's own key at the provider, cost is OpenRouter's fee alone.
-		if t.byok && t.upstream != nil && *t.upstream > 0 {
-			usd += min(*t.upstream, MaxAmount-max(usd, 0))
+		if t.byok && usd >= 0 {
+			usd = add(usd, *t.upstream)
 		}
 		u.USD = &usd
 	}
@@ -253,12 +255,18 @@ func (t *Tally) Usage() Usage {
 // states at its start are not the whole: the larger number counts.
 func (t *Tally) Cut(inputTokens, outputTokens int64) Usage {
 	u := t.Usage()
-	if _, ok := t.raw[layouts[t.Flavor].counters[0].path]; !ok {
+	if c := layouts[t.Flavor].counters; len(c) == 0 || !t.stated(&c[0]) {
 		u.Input = max(u.Input, inputTokens)
 	}
 	u.Output = max(u.Output, outputTokens)
 	u.Known, u.Estimated = true, true
 	return u
+}
+
+// stated reports whether the reply has said a count.
+func (t *Tally) stated(c *counter) bool {
+	_, ok := t.raw[c.path]
+	return ok
 }
 
 // plusSat is a sum that stays within int64.

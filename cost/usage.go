@@ -40,8 +40,14 @@ type Usage struct {
 	USD          *Amount       `json:"usd,omitempty"`       // what the provider says it charged
 }
 
-// Tokens is the number of input and output tokens.
-func (u Usage) Tokens() int64 { return add(max(u.Input, 0), max(u.Output, 0)) }
+// Tokens is the number of input and output tokens that are priced: parts of the
+// input that exceed it are believed before it is.
+func (u Usage) Tokens() int64 { return add(max(u.Input, u.cached()), max(u.Output, 0)) }
+
+// cached is the sum of the parts of Input that a cache has to do with.
+func (u *Usage) cached() int64 {
+	return add(add(max(u.CacheRead, 0), max(u.CacheWrite, 0)), max(u.CacheWrite1h, 0))
+}
 
 // clamped returns u with parts no larger than their wholes and nothing
 // negative, and whether it was so already.
@@ -54,7 +60,7 @@ func (u *Usage) clamped() (Usage, bool) {
 		*n = max(*n, 0)
 	}
 	// The parts were reported one by one, so they are believed before the sum.
-	v.Input = max(v.Input, add(add(v.CacheRead, v.CacheWrite), v.CacheWrite1h))
+	v.Input = max(v.Input, v.cached())
 	within(v.Input, &v.InputMedia.Audio, &v.InputMedia.Image, &v.InputMedia.Video)
 	v.CacheMedia = Media{min(v.CacheMedia.Audio, v.InputMedia.Audio), min(v.CacheMedia.Image, v.InputMedia.Image), min(v.CacheMedia.Video, v.InputMedia.Video)}
 	within(v.CacheRead, &v.CacheMedia.Audio, &v.CacheMedia.Image, &v.CacheMedia.Video)

@@ -15,6 +15,7 @@ const (
 	MaxWall = 10 * time.Minute
 	// maxTokens keeps sums in range whatever an Info says.
 	maxTokens = 1 << 31
+	maxTiers  = 9 // that a valid Price has
 )
 
 // Estimate is what one call of m costs: Worst assumes a token per byte of input
@@ -45,16 +46,29 @@ func Estimate(m Model, r *Request) cost.Estimate {
 		Mean:  at(min(likely, input), max(least, most/4), max(info.Latency, time.Second)),
 		Worst: at(input, most, max(info.Latency, MaxWall)),
 	}
-	_, basis, _ := p.Of(cost.Usage{Input: 1, Output: 1, Requests: 1, Known: true})
-	e.Priced = basis != cost.Unpriced
+	e.Priced = true
+	for _, n := range tierSizes(&p, input) {
+		_, basis, _ := p.Of(cost.Usage{Input: n, Output: 1, Requests: 1, Known: true})
+		e.Priced = e.Priced && basis != cost.Unpriced
+	}
 	e.Mean.Time = info.Latency
 	return e
+}
+
+// tierSizes is a number of input tokens in each tier that so much input may fall
+// into.
+func tierSizes(p *cost.Price, input int64) []int64 {
+	sizes := []int64{1}
+	for t := p.Over; t != nil && t.Above < input && len(sizes) < maxTiers; t = t.Price.Over {
+		sizes = append(sizes, t.Above+1)
+	}
+	return sizes
 }
 
 // inputTokens is the count of m, or an upper bound by bytes.
 func inputTokens(m Model, r *Request) (n int64, exact bool) {
 	if c, ok := As[Counter](m); ok {
-		if n, exact := c.CountTokens(r); exact {
+		if n, exact := c.CountTokens(r); exact && n >= 0 {
 			return n, true
 		}
 	}

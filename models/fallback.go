@@ -56,6 +56,9 @@ func (x *fallback) estimate(r *Request) cost.Estimate {
 
 // Generate asks the models in order.
 func (x *fallback) Generate(ctx context.Context, r *Request) (*Response, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
 	q, restart := restarting(r)
 	var failed []error
 	for _, m := range x.models {

@@ -50,6 +50,9 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.Validate(); err != nil {
+		return nil, &Error{Model: info.Name, Provider: info.Provider, Err: err}
+	}
 	input, exact := inputTokens(x.m, r)
 	e := Estimate(x.m, r)
 	if exact && info.Context > 0 && input >= int64(info.Context) {
@@ -82,7 +85,7 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	if err != nil {
 		resp = nil
 	}
-	u := billed(resp, err, &q)
+	u := billed(resp, err, &q, ctx.Err() != nil || errors.Is(err, ErrTruncated))
 	if u.Requests > 0 && (u.Known || u.USD != nil) {
 		clock(&u, time.Since(start), wall, gpus)
 	}
@@ -118,8 +121,8 @@ func fit(q *Request, info Info, input int64, gpus int, e cost.Estimate, granted 
 }
 
 // billed is what the attempt was charged by its provider, as far as anybody can
-// tell.
-func billed(resp *Response, err error, q *Request) cost.Usage {
+// tell. A cut stream may have more to it than its usage says.
+func billed(resp *Response, err error, q *Request, cut bool) cost.Usage {
 	if err == nil {
 		u := resp.Usage
 		u.Requests = max(u.Requests, 1)
@@ -137,7 +140,7 @@ func billed(resp *Response, err error, q *Request) cost.Usage {
 		u := e.Partial.Usage
 		u.Requests = max(u.Requests, 1)
 		// A cut stream may have reported its usage before it went on.
-		if errors.Is(err, ErrTruncated) && u.USD == nil {
+		if cut && u.USD == nil {
 			if seen := delivered(e.Partial, q); seen > u.Output {
 				u.Output, u.Estimated = seen, true
 			}

@@ -53,6 +53,9 @@ func (x *retry) Map(f func(Model) Model) Model { return &retry{f(x.m), x.p} }
 
 // Generate asks the model.
 func (x *retry) Generate(ctx context.Context, r *Request) (*Response, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
 	q, restart := restarting(r)
 	var last, before error // of the newest attempt, and of the one before it
 	resp, err := backoff.RetryWithData(func() (*Response, error) {

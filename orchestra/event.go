@@ -69,7 +69,8 @@ type Delta struct {
 	models.Delta
 }
 
-// Called says that a call begins. What was held for it is granted, no more.
+// Called says that a call begins. What was held for it is granted, no more; of
+// tokens and GPU time it says only what the call itself had asked for.
 type Called struct {
 	ID   string      `json:"id"`
 	Call policy.Call `json:"call"`

@@ -164,7 +164,7 @@ func (h *history) apply(replies []Reply) {
 // what it cost, so each is charged all that was held for it.
 func (h *history) lost(run string) (rows []Charged) {
 	row := func(id, name string, held cost.Spend) {
-		rows = append(rows, Charged{Lost: true, Row: cost.Row{ID: id, Scope: run, Name: name, USD: held.USD, Held: held.USD, Basis: cost.Reserved, Start: time.Now(),
+		rows = append(rows, Charged{Lost: true, Row: cost.Row{ID: id, Scope: run, Name: name, USD: held.USD, Held: held.USD, Usage: cost.Usage{Input: held.Tokens, GPU: held.GPU}, Basis: cost.Reserved, Start: time.Now(),
 			Err: "the process ended during the call: it is charged what was held for it"}})
 	}
 	if h.deciding != nil {

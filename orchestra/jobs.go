@@ -138,7 +138,7 @@ func (r *run) begin(j *job, done chan<- *job) bool {
 		}
 	}
 	j.call.ID = j.out.ID
-	r.emit(Called{ID: j.out.ID, Call: j.out.Call, Held: j.hold.Granted()})
+	r.emit(Called{ID: j.out.ID, Call: j.out.Call, Held: heldFor(j.hold, &j.estimate)})
 	if r.broken != nil {
 		if j.cancel != nil {
 			j.cancel()

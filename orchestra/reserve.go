@@ -104,6 +104,16 @@ func (r *run) canPay() error {
 	return &InvalidError{Field: "Budget.PerName", Fix: "it leaves no expert that can answer", Err: limit}
 }
 
+// heldFor is what a call is charged if nobody can say what it used: tokens and GPU
+// time as well, unless it asked for all that is left.
+func heldFor(h *cost.Hold, e *cost.Estimate) cost.Spend {
+	held := h.Granted()
+	if e.Worst.Tokens >= cost.AnyTokens {
+		held.Tokens, held.GPU = 0, 0
+	}
+	return held
+}
+
 func (u *unit) answers() bool { return u.tool.spec.Effects&tools.Answers != 0 }
 
 // wayToAnswer is what the cheapest allowed way to make an attempt takes: its

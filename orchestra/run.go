@@ -295,7 +295,7 @@ func (r *run) decide() (d policy.Decision, usd cost.Amount, start time.Time, err
 			usd = hold.Spent().USD
 			r.setAside(true)
 		}()
-		if held := hold.Granted(); held.USD > 0 {
+		if held := heldFor(hold, &e); held.USD > 0 || held.Tokens > 0 || held.GPU > 0 {
 			r.emit(Deciding{Turn: r.state.Turn, Held: held})
 			if r.broken != nil {
 				return d, 0, start, r.broken

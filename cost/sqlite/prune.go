@@ -13,8 +13,11 @@ const longestWindow = 33 * 24 * time.Hour
 // scope that is never renewed stays counted. Export the Ledger first if it is
 // wanted: later it sums up to less than was spent. The ids of pruned leases may
 // be taken again, and a lapsed lease whose owner lives yet cannot be corrected
-// any more. The error is a *cost.StoreError or the context's.
+// any more. An instant in the future is now. The error is a *cost.StoreError or the context's.
 func (s *Store) Prune(ctx context.Context, before time.Time) error {
+	if now := time.Now(); before.After(now) {
+		before = now
+	}
 	return s.update(ctx, func(t *transaction) error {
 		const over = ` FROM holds WHERE state <> 0 AND due_from < ?`
 		if err := t.exec(`DELETE FROM ledger WHERE hold IN (SELECT id`+over+`)`, nanos(before)); err != nil {
