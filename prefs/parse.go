@@ -38,10 +38,12 @@ import (
 // A wish that is not understood is never passed over: the error is a *ParseError
 // which quotes each such part and says why. The Vector then holds the other
 // parts, is valid, and may be used by callers who show the error. A sentence with
-// a condition ("unless", "if") or a mild dislike ("rather not") is such a part,
-// because no Vector can say it. Errors within are *UnknownNameError,
-// *ContradictionError and ErrNotUnderstood: use errors.As and errors.Is. An empty
-// text gives the zero Vector. Parse is deterministic and safe for concurrent use.
+// a condition ("unless", "if") or a mild dislike ("rather not", "never X if
+// possible") is such a part, because no Vector can say it. So is a "not" that may
+// reach over an "or" ("not slow or cheap"), and a sentence of more than 500 words.
+// Errors within are *UnknownNameError, *ContradictionError and ErrNotUnderstood:
+// use errors.As and errors.Is. An empty text gives the zero Vector. Parse is
+// deterministic and safe for concurrent use.
 func Parse(text string, names []string, groups ...[]string) (Vector, error) {
 	if len(text) > maxText {
 		return Vector{}, &ParseError{Parts: []Part{{Text: strings.ToValidUTF8(text[:40], "") + " …", Err: notUnderstood("it is longer than %d bytes: say it shorter", maxText)}}}

@@ -33,12 +33,18 @@ const trimmed = "\"'`*_“”‘’«»<>"
 // hold dots, colons and slashes.
 func split(text string) []raw {
 	var ws []raw
+	stars := 0 // runs of them: emphasis begins with an odd one
 	mark := func(from, to int, c class) { ws = append(ws, raw{span: span{from, to}, mark: c}) }
 	for i := 0; i < len(text); {
 		c, n := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case c == '\n':
 			mark(i, i+n, 0)
+		case c == '*':
+			for n < len(text)-i && text[i+n] == '*' {
+				n++
+			}
+			stars++
 		case unicode.IsSpace(c), c == ':', strings.ContainsRune(trimmed, c):
 		case strings.ContainsRune(".;!?…。", c):
 			mark(i, i+n, 0)
@@ -48,6 +54,9 @@ func split(text string) []raw {
 			end := i + wordEnd(text[i:])
 			if end == i {
 				end = i + n
+			}
+			if stars%2 == 0 && strings.HasPrefix(strings.TrimLeft(text[end:], ".:-_/"), "*") { // "gpt-5-*" is no name
+				end += strings.IndexByte(text[end:], '*') + 1
 			}
 			w := raw{span: span{i, end}, low: strings.ToLower(strings.ReplaceAll(text[i:end], "’", "'"))}
 			if w.low == "&" {

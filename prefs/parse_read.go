@@ -164,6 +164,8 @@ func (r *reader) tokens(ws []raw, how reading) []token {
 		}
 		i += n
 		switch last := len(ts) - 1; {
+		case t.class == cAdverb && last > 0 && strings.IndexByte(separates, byte(ts[last].class)) >= 0 && ts[last-1].class == cName:
+			// tidy looks at what follows
 		case t.class == cFiller, t.class == cAdverb && !(last >= 0 && (ts[last].class == cNot || ts[last].class == cNone)):
 			if last >= 0 && strings.IndexByte(separates, byte(ts[last].class)) < 0 {
 				ts[last].around.to = t.to
@@ -250,7 +252,16 @@ func (r *reader) tidy(ts []token, ws []raw) []token {
 		if i+1 < len(ts) {
 			next = ts[i+1].class
 		}
+		after := i + 1
+		for after < len(ts) && strings.IndexByte(separates, byte(ts[after].class)) >= 0 {
+			after++
+		}
 		switch {
+		case t.class == cAdverb && strings.IndexByte(separates, byte(last)) >= 0 && (after == len(ts) || ts[after].class != cName):
+			if i+1 < len(ts) {
+				ts[i+1].around.from = t.around.from
+			}
+			continue
 		case t.class == cComma && (next == cSuchAs || last == 0 || last == cLittle && starts(out)):
 			continue
 		case t.class == cPlease && !(last == cName && listed(out)):

@@ -92,6 +92,9 @@ func (r *reader) find(ts []token) (best *rule, m *match, n int) {
 		b.WriteByte(byte(t.class))
 	}
 	s := b.String()
+	if r.tells(ts) {
+		return nil, nil, 0
+	}
 	all := rules()
 	for i := range all {
 		loc := all[i].pattern.FindStringSubmatchIndex(s)
@@ -109,4 +112,18 @@ func (r *reader) find(ts []token) (best *rule, m *match, n int) {
 		}
 	}
 	return best, m, n
+}
+
+// tells reports whether ts begin as no wish does: "I used X" tells of the past,
+// and "using X" goes on with what was said before.
+func (r *reader) tells(ts []token) bool {
+	i := 0
+	for i < len(ts) && ts[i].class == cNot {
+		i++
+	}
+	if i+1 >= len(ts) || ts[i].class != cUse || ts[i+1].class != cName {
+		return false
+	}
+	w := strings.ToLower(r.text[ts[i].from:ts[i].to])
+	return strings.HasSuffix(w, "ed") || i == 0 && strings.HasSuffix(w, "ing")
 }

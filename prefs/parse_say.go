@@ -9,6 +9,10 @@ import (
 // grammar, the reading counts that leaves fewest parts unread, of several the
 // first one.
 func (r *reader) sentence(ws []raw) {
+	if len(ws) > maxWords {
+		r.fail(span{ws[0].from, ws[len(ws)-1].to}, notUnderstood("it has more than %d words: make several sentences of it", maxWords))
+		return
+	}
 	var use []clause
 	for i, how := range []reading{allNames, namesInPlace, namesAfterVerbs, noNames} {
 		if cs := r.clauses(r.tokens(ws, how)); i == 0 || failed(cs) < failed(use) {
@@ -51,8 +55,13 @@ const (
 	whyForm   = `write wishes such as "cheap", "speed matters most", "cost does not matter", "prefer NAME" or "never NAME"`
 	whyAmount = `sums, times and counts are limits: set them in the cost.Budget`
 	whyMild   = `a mild dislike cannot be kept apart from a ban: say "never NAME", or prefer something else`
+	whyOr     = `what "not" goes with may end before the "or" or behind it: say each alone, as in "never NAME. Never slow."`
 	separates = ",&|b"
 )
+
+// maxWords bounds a sentence, since the time to read one grows with the square of
+// its words.
+const maxWords = 500
 
 // clauses cuts a sentence into clauses that rules fit.
 func (r *reader) clauses(ts []token) []clause {
@@ -69,10 +78,12 @@ func (r *reader) clauses(ts []token) []clause {
 			continue
 		}
 		rule, m, n := r.find(ts[i:])
-		c := clause{rule: rule, match: m}
-		if rule == nil {
-			c.why = whyForm
-			names := true
+		c := clause{rule: rule, match: m, why: whyForm}
+		if next, or := either(ts, i+n); or && negative(ts[i:i+n]) {
+			c, n = clause{why: whyOr}, next-i
+		}
+		if c.rule == nil {
+			names := c.why == whyForm
 			for ; i+n < len(ts) && ts[i+n].class != cComma && ts[i+n].class != cBut; n++ {
 				names = names && strings.ContainsRune("N&|P", rune(ts[i+n].class)) && ts[i+n].absent == ""
 			}
@@ -88,13 +99,28 @@ func (r *reader) clauses(ts []token) []clause {
 			end--
 		}
 		c.span = span{ts[i].around.from, ts[end].around.to}
-		if m != nil {
-			m.span = c.span
+		if c.match != nil {
+			c.match.span = c.span
 		}
 		cs = append(cs, c)
 		i += n
 	}
 	return cs
+}
+
+// negative reports whether ts hold a word that turns wishes round.
+func negative(ts []token) bool {
+	return slices.ContainsFunc(ts, func(t token) bool { return strings.IndexByte("!zx", byte(t.class)) >= 0 })
+}
+
+// either reports whether there is an "or" between the clause that ends at i and
+// the next one, and where that begins.
+func either(ts []token, i int) (next int, or bool) {
+	or = i > 0 && ts[i-1].class == cOr
+	for ; i < len(ts) && strings.IndexByte(separates, byte(ts[i].class)) >= 0; i++ {
+		or = or || ts[i].class == cOr
+	}
+	return i, or && i < len(ts)
 }
 
 // amount reports whether unknown words begin with a number, or hold a sign of one.
@@ -164,6 +190,10 @@ func (r *reader) use(names []string, s *span, weight float64) {
 func sayNever(r *reader, m *match) { sayBan(r, m, 0) }
 
 func sayOnly(r *reader, m *match) {
+	if r.hedged(m.span) {
+		sayMild(r, m)
+		return
+	}
 	names, all := r.named("Use", m, 0)
 	if !all {
 		return // or everything would be ruled out for a slip of the pen
@@ -207,6 +237,10 @@ func sayUse(r *reader, m *match, group int) {
 }
 
 func sayBan(r *reader, m *match, group int) {
+	if r.hedged(m.span) {
+		sayMild(r, m)
+		return
+	}
 	names, _ := r.named("Never", m, group)
 	r.never(names, &m.span)
 }

@@ -54,7 +54,7 @@ const (
 	cOr      class = '|'
 	cBut     class = 'b' // ends a list
 	cPlease  class = 'P' // ends a list too: "never X, Y please" may ask for Y
-	cAdverb  class = '~' // dropped too, but not after "not": "not always" is no "never"
+	cAdverb  class = '~' // dropped too, but not after "not" ("not always" is no "never"), nor in lists: "never X, just Y"
 	cFiller  class = ' ' // dropped: it, models
 )
 
@@ -139,9 +139,9 @@ func newVocabulary() *vocabulary {
 		{cBut, "but, yet, however, though, although, then"},
 		{cOr, "or, nor"},
 		{cPlease, "please, pls, plz"},
-		{cAdverb, "just, simply, always, generally, usually, normally, typically"},
-		{cFiller, "thanks, thank you, can you, could you, can we, could we, make sure, ensure, hi, hello, ever, i, me, my, mine, we, us, our, you, your, yourself, it, its, he, she, they, them, this, that, these, those, there, here, to, do, does, did, am, is, are, be, been, being, was, were, will, would, shall, should, must, ought, let, " +
-			"model, models, answer, answers, answering, tool, tools, result, results, response, responses, reply, replies, one, ones, thing, things, option, options, solution, solutions, expert, experts, source, sources, output, outputs, llm, llms, work, preference, preferences, settings, wishes, any, if possible, when possible, where possible, whenever possible, whenever you can, if you can, when you can, where you can, as far as possible, for me, for us, for now, of all, well then, actually, overall, in general, for this, for this task, have, has, having, got, get, anyway, getting, things done, possible, tasks, task, question, questions, way, ways"},
+		{cAdverb, "just, simply, always, generally, usually, normally, typically, in general, overall, actually, anyway, here, for now, for this, for this task, for me, for us, well then, thanks, thank you, hi, hello, i, we, you, can you, could you, can we, could we"},
+		{cFiller, "make sure, ensure, ever, me, my, mine, us, our, your, yourself, it, its, he, she, they, them, this, that, these, those, there, to, do, does, did, am, is, are, be, been, being, was, were, will, would, shall, should, must, ought, let, " +
+			"model, models, answer, answers, answering, tool, tools, result, results, response, responses, reply, replies, one, ones, thing, things, option, options, solution, solutions, expert, experts, source, sources, output, outputs, llm, llms, work, preference, preferences, settings, wishes, any, if possible, when possible, where possible, whenever possible, whenever you can, if you can, when you can, where you can, as far as possible, of all, have, has, having, got, get, getting, things done, possible, tasks, task, question, questions, way, ways"},
 	} {
 		v.add(meaning{class: g.class}, g.list)
 	}

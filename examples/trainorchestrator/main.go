@@ -60,7 +60,7 @@ func run(ctx context.Context, url string, n int, vllm, name, out string) error {
 		fmt.Printf("%s, flat: %v\n", g.Key, g.Flat)
 		for _, m := range g.Members {
 			fmt.Printf("  %s %-9s reward %.3f  %s\n", m.ID, m.State, m.Reward, m.Failed)
-			if m.Row != nil {
+			if m.Row != nil && err == nil { // behind half a line nothing could be read
 				err = train.WriteRollouts(file, m.Row)
 			}
 		}

@@ -219,8 +219,11 @@ func (g *Groups) Flush() ([]*Group, error) {
 func (g *Groups) close(key groupKey, members []*Rollout) (*Group, error) {
 	whole := &Group{Step: key.step, ID: key.id, Rollouts: slices.Clone(members), Missing: g.n - len(members)}
 	slices.SortFunc(whole.Rollouts, func(a, b *Rollout) int { return cmp.Compare(a.ID, b.ID) })
-	for i := range whole.Missing {
-		whole.Rollouts = append(whole.Rollouts, missing(key, i+1, members))
+	for i := 1; len(whole.Rollouts) < g.n; i++ {
+		r := missing(key, i, members)
+		if !slices.ContainsFunc(members, func(m *Rollout) bool { return m.ID == r.ID }) { // ids are unique
+			whole.Rollouts = append(whole.Rollouts, r)
+		}
 	}
 	if err := g.score(whole.Rollouts); err != nil { // somebody changed them
 		return nil, fmt.Errorf("group %q of step %d: %w", key.id, key.step, err)

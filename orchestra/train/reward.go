@@ -71,12 +71,21 @@ func Rewards(group []Metrics, p []float64, f Formula) ([]float64, error) {
 			return nil, fmt.Errorf("%w: weight %d is %v: use 0 to 1", ErrGroup, i, w)
 		}
 	}
-	switch f {
-	case Paper:
-	case Released:
-		return released(group, p), nil
-	default:
+	if f != Paper && f != Released {
 		return nil, fmt.Errorf("%w: there is no formula %d", ErrGroup, f)
+	}
+	r := eq2(group, p, f)
+	for i, x := range r {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return nil, fmt.Errorf("%w: the reward of rollout %d is too large a number: use weights from 0 to 1", ErrGroup, i)
+		}
+	}
+	return r, nil
+}
+
+func eq2(group []Metrics, p []float64, f Formula) []float64 {
+	if f == Released {
+		return released(group, p)
 	}
 	r := make([]float64, len(group))
 	for k, w := range p {
@@ -97,7 +106,7 @@ func Rewards(group []Metrics, p []float64, f Formula) ([]float64, error) {
 			r[i] = 0
 		}
 	}
-	return r, nil
+	return r
 }
 
 func (m *Metrics) valid() bool { return m.Right && m.Failed == "" }
@@ -172,10 +181,11 @@ func released(group []Metrics, p []float64) []float64 {
 }
 
 // Advantages is eq. 3: rewards less their mean, divided by their deviation. Of a
-// group of one, or of equal rewards, all are 0.
+// group of one, of equal rewards, or with one that is not finite, all are 0: there
+// is nothing to learn from.
 func Advantages(r []float64, o Advantage) []float64 {
 	a := make([]float64, len(r))
-	if len(r) < 2 || slices.Min(r) == slices.Max(r) {
+	if len(r) < 2 || slices.Min(r) == slices.Max(r) || slices.ContainsFunc(r, func(x float64) bool { return !finite(x) }) {
 		return a
 	}
 	mean, std := moments(r, o.Population)
@@ -185,6 +195,9 @@ func Advantages(r []float64, o Advantage) []float64 {
 		eps = 1e-6
 	case eps < 0:
 		eps = 0
+	}
+	if !o.Undivided && !(std+eps > 0) { // rewards that differ by less than numbers can tell
+		return a
 	}
 	for i, x := range r {
 		a[i] = x - mean
@@ -237,7 +250,7 @@ func Filter(group []Metrics, rewards []float64, minStd float64) []Drop {
 	flat := minStd > 0
 	if len(rewards) > 1 {
 		_, std := moments(rewards, false)
-		flat = std < minStd
+		flat = !(std >= minStd) // so is a group with a reward that is no number
 	}
 	for i := range d {
 		switch {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolorchestra/toolorchestra-go/models"
 )
 
 // MaxRollout bounds a line of trajectories.jsonl, in bytes: as written, and as
@@ -82,7 +84,8 @@ func (r *Rollout) line() ([]byte, error) {
 // ReadRollouts reads what WriteRollouts wrote, a line at a time. A line that
 // cannot be used is a *RolloutError beside a nil rollout, and reading goes on
 // behind it; it wraps ErrRollout, and ErrRolloutSchema for another format or a
-// later major version. Empty lines are skipped, and fields that this version
+// later major version. Turns, and a turn's messages, tools and calls, are 16,384 at
+// the most. Empty lines are skipped, and fields that this version
 // does not know are ignored. An error of r comes as it is, and is the last.
 func ReadRollouts(r io.Reader) iter.Seq2[*Rollout, error] {
 	return func(yield func(*Rollout, error) bool) {
@@ -151,14 +154,76 @@ func readRollout(text []byte, long bool) (*Rollout, *RolloutError) {
 	if err := rolloutSchema(head.Schema); err != nil { // before the fields, which a later version may have changed
 		return nil, &RolloutError{Err: err}
 	}
-	r := new(Rollout)
-	if err := json.Unmarshal(text, r); err != nil {
+	var in struct {
+		rolloutFields
+		Turns list[turn] `json:"turns"`
+	}
+	err := json.Unmarshal(text, &in)
+	r := (*Rollout)(&in.rolloutFields)
+	if err != nil {
 		return nil, &RolloutError{ID: r.ID, Err: fmt.Errorf("%w: %w", ErrRollout, err)}
+	}
+	if in.Turns != nil {
+		r.Turns = make([]RolloutTurn, len(in.Turns))
+	}
+	for i := range in.Turns {
+		r.Turns[i] = RolloutTurn(in.Turns[i])
 	}
 	if err := r.check(); err != nil {
 		return nil, &RolloutError{ID: r.ID, Err: err}
 	}
 	return r, nil
+}
+
+// maxEntries bounds the entries of a list of objects: "{}," is three bytes of a
+// line and three hundred of memory.
+const maxEntries = 1 << 14
+
+type rolloutFields Rollout
+
+// list reads a list of at most maxEntries.
+type list[T any] []T
+
+func (l *list[T]) UnmarshalJSON(b []byte) error {
+	*l = nil
+	if string(b) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return json.Unmarshal(b, (*[]T)(l)) // which says what is wrong
+	}
+	*l = list[T]{}
+	for d.More() {
+		if len(*l) == maxEntries {
+			return fmt.Errorf("a list has more than %d entries", maxEntries)
+		}
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		*l = append(*l, one)
+	}
+	return nil
+}
+
+// turn reads a turn, whose lists are bounded.
+type turn RolloutTurn
+
+func (t *turn) UnmarshalJSON(b []byte) error {
+	type fields turn
+	var in struct {
+		fields
+		Messages list[RolloutMessage] `json:"messages"`
+		Tools    list[models.ToolDef] `json:"tools"`
+		Calls    list[RolloutCall]    `json:"tool_calls"`
+	}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	*t = turn(in.fields)
+	t.Messages, t.Tools, t.Calls = in.Messages, in.Tools, in.Calls
+	return nil
 }
 
 // rolloutSchema refuses other formats and later major versions.
@@ -185,6 +250,8 @@ func (r *Rollout) check() error {
 		return bad("cost_usd is %s: it must be 0 or more", r.USD)
 	case !amount(r.Seconds):
 		return bad("latency_s is %v: it must be a number, 0 or more", r.Seconds)
+	case len(r.Turns) > maxEntries:
+		return bad("it has %d turns, and at most %d can be read", len(r.Turns), maxEntries)
 	case !finite(r.Reward) || !finite(r.Advantage):
 		return bad("reward %v and advantage %v must be finite", r.Reward, r.Advantage)
 	}
@@ -201,6 +268,8 @@ func (r *Rollout) check() error {
 	for i := range r.Turns {
 		t := &r.Turns[i]
 		switch {
+		case max(len(t.Messages), len(t.Tools), len(t.Calls)) > maxEntries:
+			return bad("turn %d has %d messages, %d tools and %d calls, and at most %d of each can be read", i+1, len(t.Messages), len(t.Tools), len(t.Calls), maxEntries)
 		case !tokens(t.PromptIDs) || !tokens(t.ResponseIDs):
 			return bad("turn %d has a negative token id", i+1)
 		case len(t.Logprobs) > 0 && len(t.Logprobs) != len(t.ResponseIDs):

@@ -1,6 +1,7 @@
 package agl
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,16 +77,23 @@ type triplets struct {
 
 // UnmarshalJSON keeps the kinds of events that it knows.
 func (t *triplets) UnmarshalJSON(b []byte) error {
-	var events []struct {
-		Type    string          `json:"event_type"`
-		Attempt string          `json:"attempt_id"`
-		At      float64         `json:"timestamp"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(b, &events); err != nil {
+	d := json.NewDecoder(bytes.NewReader(b))
+	switch first, err := d.Token(); {
+	case err != nil:
 		return err
+	case first != nil && first != json.Delim('['):
+		return fmt.Errorf("it begins with %v: it is no list of events", first)
 	}
-	for i, e := range events {
+	for i := 0; d.More(); i++ { // one at a time: a list of nothing would be long
+		var e struct {
+			Type    string          `json:"event_type"`
+			Attempt string          `json:"attempt_id"`
+			At      float64         `json:"timestamp"`
+			Data    json.RawMessage `json:"data"`
+		}
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("event %d: %w", i, err)
+		}
 		switch e.Type {
 		case "reward":
 			var r struct {

@@ -19,8 +19,11 @@ const grace = 10 * time.Second
 // group plays one group from claim to end. Its error ends the Run.
 func (r *run) group(ctx context.Context, b *batch) error {
 	members, err := r.claim(ctx, b)
-	if err != nil || len(members) == 0 {
-		return err
+	if err != nil {
+		return r.broken(ctx, members, err)
+	}
+	if len(members) == 0 {
+		return nil
 	}
 	var plays []one
 	cut := ctx.Err() != nil
@@ -35,7 +38,7 @@ func (r *run) group(ctx context.Context, b *batch) error {
 	out, cancel := outlive(ctx)
 	defer cancel()
 	if err := r.settle(out, g); err != nil {
-		return err
+		return r.broken(ctx, members, err)
 	}
 	return r.tell(g)
 }
@@ -54,6 +57,14 @@ func (r *run) abandon(ctx context.Context, members []Rollout) error {
 		}
 	}
 	return nil
+}
+
+// broken abandons a group by whose error Run ends, without waiting long for a
+// server that may be the cause.
+func (r *run) broken(ctx context.Context, members []Rollout, err error) error {
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	return errors.Join(err, r.abandon(ended, members))
 }
 
 // tell is OnGroup without its panics.
@@ -92,11 +103,12 @@ func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // claim marks a group's rollouts as running, under this Run's attempt. Of two
-// controllers, the one that gets the first rollout has the group: nothing is
-// returned to the other. Rollouts that somebody ended are left out.
+// controllers, the one that gets the first rollout that can be had has the group:
+// nothing is returned to the other. Rollouts that somebody ended are left out.
+// What was claimed comes beside an error too.
 func (r *run) claim(ctx context.Context, b *batch) ([]Rollout, error) {
 	var ours []Rollout
-	for i, m := range b.members {
+	for _, m := range b.members {
 		p := Patch{State: Running, Attempt: r.attempt}
 		if m.State == Running { // of a controller that is no more
 			p.State = ""
@@ -113,13 +125,17 @@ func (r *run) claim(ctx context.Context, b *batch) ([]Rollout, error) {
 		case errors.Is(err, ErrGone):
 			r.log.Warn("agl: a rollout was deleted before it began", "rollout", m.ID)
 			continue
-		case err != nil && ctx.Err() != nil:
-			return ours, nil
 		case err != nil:
-			return nil, err
+			if r.shared && r.claimed(ctx, m.ID) { // the reply was lost, not the claim
+				ours = append(ours, m)
+			}
+			if ctx.Err() != nil {
+				err = nil
+			}
+			return ours, err
 		case now.State == Running && now.Attempt == r.attempt:
 			ours = append(ours, m)
-		case now.State == Running && i == 0:
+		case now.State == Running && len(ours) == 0:
 			r.log.Info("agl: another controller plays the group", "key", b.key)
 			return nil, nil
 		default:
@@ -127,6 +143,16 @@ func (r *run) claim(ctx context.Context, b *batch) ([]Rollout, error) {
 		}
 	}
 	return ours, nil
+}
+
+// claimed reports whether a rollout is this Run's.
+func (r *run) claimed(ctx context.Context, id string) bool {
+	ended, end := context.WithCancel(ctx)
+	end()
+	out, cancel := outlive(ended)
+	defer cancel()
+	now, err := r.client.Rollout(out, id)
+	return err == nil && now.State == Running && now.Attempt == r.attempt
 }
 
 // source is who says so, in rewards.

@@ -130,6 +130,9 @@ func (c *Client) Rollout(ctx context.Context, id string) (Rollout, error) {
 	if err == nil {
 		err = c.call(ctx, http.MethodGet, path, nil, nil, &out)
 	}
+	if err == nil && out.Rollout.ID == "" {
+		err = &Error{Op: "GET " + path, Status: http.StatusOK, Retryable: true, Err: fmt.Errorf("%w: it holds no rollout", ErrMalformed)}
+	}
 	return out.Rollout, err
 }
 

@@ -27,7 +27,7 @@ func (r *run) takeOver(ctx context.Context, list []Rollout) error {
 			rewarded[m.ID] = reward != nil
 		}
 		done := len(running) == b.n && all(rewarded)
-		if b.whole() && !done {
+		if b.whole() && !done && !later(b, rewarded) {
 			r.log.Info("agl: a group of a controller that is no more is played again", "key", b.key)
 			for _, m := range running {
 				r.adopted[m.ID] = true
@@ -48,6 +48,13 @@ func (r *run) takeOver(ctx context.Context, list []Rollout) error {
 		}
 	}
 	return nil
+}
+
+// later reports whether rollouts of a later step were taken for the rest of a
+// group: rewards come when all of a group are running.
+func later(b *batch, rewarded map[string]bool) bool {
+	some := slices.ContainsFunc(b.members, func(m Rollout) bool { return rewarded[m.ID] })
+	return some && slices.ContainsFunc(b.members, func(m Rollout) bool { return m.State == Queuing })
 }
 
 func all(m map[string]bool) bool {

@@ -114,6 +114,9 @@ func ReadModels(r io.Reader) ([]Model, error) {
 		if err != nil {
 			return bad("%v", err)
 		}
+		if len(models) == maxModels {
+			return bad("it has more than %d models", maxModels)
+		}
 		name, _ := t.(string)
 		var price struct {
 			In  *float64 `json:"usd_per_mtok_in"`
@@ -130,8 +133,8 @@ func ReadModels(r io.Reader) ([]Model, error) {
 		}
 		models = append(models, Model{Name: name, In: *price.In, Out: *price.Out})
 	}
-	if len(models) == 0 || len(models) > maxModels {
-		return bad("it has %d models, and 1 to %d can be used", len(models), maxModels)
+	if len(models) == 0 {
+		return bad("it has no models, and 1 to %d can be used", maxModels)
 	}
 	return models, nil
 }

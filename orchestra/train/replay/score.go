@@ -148,7 +148,7 @@ type Interval struct{ Mean, Low, High float64 }
 // makes the comparison a paired one.
 func Bootstrap(rows, draws int, seed uint64, f func(index []int) float64) Interval {
 	rng := rand.New(rand.NewPCG(seed, 0x6f72636865737472))
-	all := make([]int, rows)
+	all := make([]int, max(rows, 0))
 	for i := range all {
 		all[i] = i
 	}
