@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
 	"github.com/toolorchestra/toolorchestra-go/tools"
@@ -50,7 +51,7 @@ func (th *thought) weigh(w *general.Weights, s *State) (cs []candidate, attempt 
 		case e < 0:
 			c := add(candidate{offer: o, expert: -1})
 			th.describeOffer(&c.f, s, o)
-		case !th.task.Experts[e].Asked:
+		case th.askable(e):
 			c := add(candidate{offer: o, expert: e, value: th.values[e]})
 			th.describeExpert(&c.f, s, o, e)
 		}
@@ -75,21 +76,26 @@ func (th *thought) weigh(w *general.Weights, s *State) (cs []candidate, attempt 
 // with whom.
 func (th *thought) attempt(s *State) (id string, confidence float32) {
 	for _, a := range s.Work.Attempts() {
-		c := float32(a.Confidence)
-		if c == 0 {
+		if strings.TrimSpace(a.Text) == "" {
+			continue // a run cannot end with it
+		}
+		c, byExpert := float32(a.Confidence), th.by(a.By) >= 0
+		switch {
+		case c == 0 && a.Truncated:
+			c = cutOff
+		case c == 0:
 			c = Unstated
 		}
 		if i := slices.Index(th.attempts, a.ID); i >= 0 && i < len(th.p) {
-			byExpert := slices.Index(th.names, a.By) >= 0
 			switch {
-			case byExpert && a.Confidence > 0: // an answer that was cut off
+			case byExpert && a.Confidence > 0:
 				c = min(c, th.p[i])
 			case byExpert:
 				c = th.p[i]
 			default:
 				c = max(c, th.p[i])
 			}
-		} else if slices.Index(th.names, a.By) >= 0 && a.Confidence == 0 {
+		} else if byExpert && a.Confidence == 0 && !a.Truncated {
 			c = 0.01 // another stands for it
 		}
 		if c >= confidence || id == "" {
@@ -208,16 +214,19 @@ type Choice struct {
 
 // Explore is the policy with its general choices (among tools, experts and the
 // end) drawn with chances in proportion to exp(score/temperature), each told to
-// record; a temperature of 0 or less counts as 1. The draws go by seed. It is
-// experimental and for package train, for one run at a time.
+// record. At a temperature of 0 or below the best is drawn. The draws go by seed. It
+// is experimental and for package train, for one run at a time.
 func (n *Network) Explore(temperature float64, seed uint64, record func(Choice)) *Network {
-	if !(temperature > 0) {
-		temperature = 1
+	if !(temperature >= coldest) {
+		temperature = coldest
 	}
 	x := *n
 	x.explore = &explorer{temperature: temperature, rng: rand.New(rand.NewPCG(seed, 0x6578706c)), record: record}
 	return &x
 }
+
+// coldest is the least temperature: the best is drawn.
+const coldest = 1e-6
 
 type explorer struct {
 	temperature float64

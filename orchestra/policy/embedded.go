@@ -43,6 +43,10 @@ var shipped = sync.OnceValues(func() (*Network, error) { return Learned() })
 // Spec.Propose or from experts. It knows models by price and measured skill, and
 // tools by what the words of their name and description say; no name is compared
 // with a list.
+//
+// It reads a task by its words, not by what it means: a task that speaks of what a
+// tool does ("How do I delete a file?") has it called, and one in another language
+// than the tool's description does not. Mark tools that do harm as NeedsApproval.
 func Embedded() Policy {
 	n, err := shipped()
 	if err != nil {

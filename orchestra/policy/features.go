@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
@@ -11,6 +12,9 @@ import (
 
 // Unstated is the confidence that an attempt which states none is taken to have.
 const Unstated = 0.6
+
+// cutOff is that of an attempt which was cut off and states none.
+const cutOff = 0.1
 
 // scene is what the features of all candidates of one decision have in common.
 type scene struct {
@@ -23,7 +27,8 @@ type scene struct {
 	attempts int
 	experts  int       // that have answered
 	unmet    float32   // the most that a call on offer would serve
-	matches  []float32 // by tool of the state: 0 if it was called, or is not on offer
+	rivals   []float32 // by tool of the state: how well it matches the task
+	matches  []float32 // the same, but 0 if it was called, or is not on offer
 	bidden   []float32 // by tool of the state: how much more than any other it matches
 }
 
@@ -41,6 +46,12 @@ func (th *thought) look(w *general.Weights, s *State) {
 		sc.kinds = append(sc.kinds, w.Reading.OfTool(s.Tools[i].Name+" "+s.Tools[i].Description, &th.hasher))
 	}
 	sc.docs, sc.runs, sc.attempts = s.Work.Len()
+	for _, a := range s.Work.Attempts() {
+		if strings.TrimSpace(a.Text) == "" {
+			sc.attempts--
+		}
+	}
+	sc.docs += told(s)
 	sc.experts = 0
 	for i := range th.task.Experts {
 		if e := &th.task.Experts[i]; e.Asked && e.Card != nil {
@@ -72,6 +83,7 @@ func (sc *scene) matchAll(s *State) {
 		}
 		sc.bidden = append(sc.bidden, max(m, 0))
 	}
+	sc.rivals = append(sc.rivals[:0], sc.matches...)
 	for k := range s.Tools {
 		name := s.Tools[k].Name
 		if called(s, name) || !slices.ContainsFunc(s.Offers, func(o Offer) bool { return o.Tool == name }) {
@@ -80,7 +92,33 @@ func (sc *scene) matchAll(s *State) {
 	}
 }
 
-// called reports whether a tool has worked already.
+// told counts the calls that worked and left nothing in the workspace: tools of
+// the application may just do something, or say so to the policy. They have been
+// of use all the same.
+func told(s *State) (n int) {
+	for i := range s.Turns {
+		for j := range s.Turns[i].Done {
+			d := &s.Turns[i].Done[j]
+			if r := &d.Result; d.Err == nil && len(r.Documents)+len(r.Runs)+len(r.Attempts) == 0 && effects(s, d.Call.Tool)&tools.Answers == 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// effects are those of a tool of the state.
+func effects(s *State, tool string) tools.Effects {
+	for i := range s.Tools {
+		if s.Tools[i].Name == tool {
+			return s.Tools[i].Effects
+		}
+	}
+	return 0
+}
+
+// called reports whether a tool has been called and need not be again: it
+// worked, or it failed.
 func called(s *State, tool string) bool {
 	for i := range s.Turns {
 		for j := range s.Turns[i].Done {
@@ -89,11 +127,30 @@ func called(s *State, tool string) bool {
 			}
 		}
 	}
-	return false
+	return failing(s, tool)
+}
+
+// failing reports whether a tool is not worth another try: it failed twice, or
+// once if it may have changed something before it did, whoever wrote its
+// arguments. A call for which nobody wrote any, or that was refused, was not made.
+func failing(s *State, tool string) bool {
+	n, ran := 0, false
+	for i := range s.Turns {
+		for j := range s.Turns[i].Done {
+			d := &s.Turns[i].Done[j]
+			if d.Call.Tool != tool || d.Err == nil || d.Err.Kind == tools.Refused || d.Call.Writer != "" && len(d.Call.Args) == 0 {
+				continue
+			}
+			n++
+			ran = ran || d.Err.Kind != tools.BadArguments
+		}
+	}
+	return n > 1 || ran && effects(s, tool)&(tools.ReadOnly|tools.Idempotent) == 0
 }
 
 // serves is how much of what the task needs and has not got an offer's tool is
-// for, and how much it is for something else.
+// for, and how much it is for something else: what finds or computes by its kind,
+// other tools by the words that they share with the task.
 func (sc *scene) serves(s *State, o *Offer) (serves, idle float32) {
 	for i := range sc.kinds {
 		if s.Tools[i].Name != o.Tool {
@@ -107,7 +164,11 @@ func (sc *scene) serves(s *State, o *Offer) (serves, idle float32) {
 		if sc.runs > 0 {
 			compute = 0
 		}
-		return max(find, compute), k[general.Finds] + k[general.Computes] - find - compute
+		if failing(s, o.Tool) {
+			find, compute = 0, 0
+		}
+		other := k[general.Other] * (1 - min(2*sc.rivals[i], 1))
+		return max(find, compute), k[general.Finds] + k[general.Computes] - find - compute + other
 	}
 	return 0, 0
 }
@@ -138,6 +199,9 @@ func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
 				f[general.Effects], f[general.Bidden] = 1, sc.bidden[i]
 			}
 		} else {
+			if o.Effects&tools.ReadOnly == 0 { // what the task is about may be done already
+				m = sc.rivals[i]
+			}
 			f[general.Rival] = max(f[general.Rival], m)
 		}
 	}

@@ -203,6 +203,8 @@ func (n *Network) Decide(ctx context.Context, s *State) (Decision, error) {
 		return Decision{Reasoning: th.why(o, best, value), Calls: []Call{{Tool: o.Tool, Args: o.Args, Writer: o.Writer}}}, nil
 	case th.first >= 0:
 		return Decision{Reasoning: th.whyEnd(value), Finish: &Finish{Attempt: th.attempts[th.first]}}, nil
+	case th.rest != "":
+		return Decision{Reasoning: "to finish: nobody is left to ask, and this is all that was answered", Finish: &Finish{Attempt: th.rest}}, nil
 	}
 	return Decision{}, fmt.Errorf("%w: %d offers are masked, and no expert gave an answer", ErrNothingLeft, len(s.Masked))
 }
@@ -212,8 +214,8 @@ func (n *Network) Decide(ctx context.Context, s *State) (Decision, error) {
 // nothing.
 func (th *thought) choose() (best int, value float32) {
 	best, value = -1, float32(math.Inf(-1))
-	for i := range th.task.Experts {
-		if th.offers[i] >= 0 && !th.task.Experts[i].Asked && th.values[i] > value {
+	for i := range th.down {
+		if th.askable(i) && th.values[i] > value {
 			best, value = i, th.values[i]
 		}
 	}

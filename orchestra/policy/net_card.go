@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/toolorchestra/toolorchestra-go/models"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/learned"
@@ -42,44 +41,11 @@ func (n *Network) card(c *Card) (*learned.Card, error) {
 	case !in(c.Spread, 0, 20):
 		return bad("its spread is %v: use 0 to 20", c.Spread)
 	}
-	out := &learned.Card{Mean: float32(c.Mean), Spread: float32(c.Spread)}
-	if c.Spread == 0 {
-		out.Spread = n.prior.Spread
+	out, domain, ok := n.h.Card(&learned.Measures{Mean: c.Mean, Spread: c.Spread, Skill: c.Skill, Tokens: c.Tokens, Logs: c.Logs})
+	if !ok {
+		return bad("its numbers for %q are out of range", domain)
 	}
-	for i, d := range n.h.Domains {
-		skill, ok := c.Skill[d]
-		if !ok {
-			skill = c.Mean
-		}
-		tokens, ok := c.Tokens[d]
-		if !ok {
-			tokens = mean(c.Tokens, float64(n.prior.Tokens[i]))
-		}
-		logs, ok := c.Logs[d]
-		if !ok {
-			logs = mean(c.Logs, math.Log1p(tokens)-0.1) // the logarithm of a mean is above the mean of logarithms
-		}
-		if !in(skill, 0, 1) || !in(tokens, 0, 1e8) || !in(max(logs, 0), 0, 25) {
-			return bad("its numbers for %q are out of range", d)
-		}
-		out.Skill = append(out.Skill, float32(skill))
-		out.Tokens = append(out.Tokens, float32(tokens))
-		out.LogTokens = append(out.LogTokens, float32(max(logs, 0)))
-	}
-	return out, nil
-}
-
-// mean of a map's values, added in no particular order to one precision that
-// does not depend on it; or the default.
-func mean(m map[string]float64, or float64) float64 {
-	if len(m) == 0 {
-		return or
-	}
-	sum := 0.0
-	for _, v := range m {
-		sum += math.Round(v * 1e6)
-	}
-	return sum / 1e6 / float64(len(m))
+	return &out, nil
 }
 
 // stated is the card of an expert of which only the Skill is known, or nothing:

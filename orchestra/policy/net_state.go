@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +20,8 @@ type thought struct {
 	scratch learned.Scratch
 	hasher  learned.Hasher
 
-	offers   []int // of each expert: index in State.Offers, or -1
+	offers   []int  // of each expert: index in State.Offers, or -1
+	down     []bool // of each expert: it failed before it answered
 	names    []string
 	aliases  []string
 	toolOf   []string
@@ -27,8 +30,9 @@ type thought struct {
 	attempts []string       // id of the newest attempt that gives each
 	p        []float32
 	values   []float32
-	first    int // the likeliest answer, or -1
-	prose    int // the answer that all long ones count as, or -1
+	first    int    // the likeliest answer, or -1
+	rest     string // id of the newest attempt that is none of the answers, of what was cut off only where there is no other; or ""
+	prose    int    // the answer that all long ones count as, or -1
 	speaker  float32
 
 	scene      scene
@@ -48,9 +52,9 @@ func (n *Network) think(s *State, th *thought) error {
 	n.n.Read(t, th.hasher.Features(s.Prompt, n.n.IDF))
 	t.Options, t.Length, t.Digits = th.hasher.Options, th.hasher.Length, th.hasher.Digits
 	t.Experts, t.Answers, t.Lambda = t.Experts[:0], 0, 0
-	th.offers, th.names, th.aliases, th.toolOf = th.offers[:0], th.names[:0], th.aliases[:0], th.toolOf[:0]
+	th.down, th.offers, th.names, th.aliases, th.toolOf = th.down[:0], th.offers[:0], th.names[:0], th.aliases[:0], th.toolOf[:0]
 	th.answers, th.attempts, th.first, th.prose = th.answers[:0], th.attempts[:0], -1, -1
-	th.p, th.values = nil, nil
+	th.p, th.values, th.rest = nil, nil, ""
 	if err := n.experts(s, th); err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func (n *Network) experts(s *State, th *thought) error {
 	for _, d := range s.Work.Documents() {
 		input += float32(len(d.Text) / 4)
 	}
-	choices, known := 0, 0
+	choices := 0
 	for i := range s.Tools {
 		choices += len(s.Tools[i].Choices)
 	}
@@ -126,7 +130,6 @@ func (n *Network) experts(s *State, th *thought) error {
 			e := learned.Expert{Bound: -1, Tokens: -1, Card: n.cards[c.Info.Name]}
 			if b, ok := n.bound[c.Info.Name]; ok {
 				e.Bound = b
-				known++
 			} else if len(n.bound) > 0 {
 				return n.mismatch(s)
 			}
@@ -145,8 +148,10 @@ func (n *Network) experts(s *State, th *thought) error {
 			th.offers = append(th.offers, offer)
 		}
 	}
-	if known != len(n.bound) {
-		return n.mismatch(s)
+	for name := range n.bound {
+		if !slices.Contains(th.names, name) {
+			return n.mismatch(s)
+		}
 	}
 	return nil
 }
@@ -183,29 +188,40 @@ func perToken(r cost.Rate) float32 {
 // history books who was asked, and what was answered.
 func (th *thought) history(s *State) {
 	t := &th.task
+	th.down = append(th.down[:0], make([]bool, len(t.Experts))...)
 	for i := range s.Turns {
 		for k := range s.Turns[i].Done {
 			d := &s.Turns[i].Done[k]
-			e := th.expert(s, &d.Call)
-			if e < 0 || d.Err != nil && d.USD == 0 {
-				continue // not an expert, or it never answered
+			e := th.expert(&d.Call)
+			if e < 0 {
+				continue // not an expert
+			}
+			if d.Err != nil && d.USD == 0 { // it never answered
+				th.down[e] = th.down[e] || d.Err.Kind != tools.Refused
+				continue
 			}
 			x := &t.Experts[e]
 			x.Asked, x.Answer = true, -1
 			x.Tokens = learned.OutputTokens(float32(d.USD.Dollars()), x.In, x.Out)
 		}
 	}
+	whole := false // rest
 	for _, a := range s.Work.Attempts() {
-		e := slices.Index(th.names, a.By)
+		e := th.by(a.By)
 		byExpert := e >= 0 && t.Experts[e].Asked
-		if wordy(a.Text) {
-			if byExpert {
-				t.Experts[e].Answer = th.say(a.ID, t.Experts[e].Card.Mean)
-			}
+		answer := -1
+		switch {
+		case a.Truncated: // no answer yet
+		case !wordy(a.Text):
+			answer = th.answer(a.Text)
+		case byExpert:
+			t.Experts[e].Answer = th.say(a.ID, t.Experts[e].Card.Mean)
 			continue
 		}
-		answer := th.answer(a.Text)
 		if answer < 0 {
+			if blank := strings.TrimSpace(a.Text) == ""; !blank && (!a.Truncated || !whole) {
+				th.rest, whole = a.ID, !a.Truncated
+			}
 			continue
 		}
 		th.attempts[answer] = a.ID
@@ -221,6 +237,33 @@ func (th *thought) history(s *State) {
 		th.offers, th.names, th.aliases, th.toolOf = append(th.offers, -1), append(th.names, ""), append(th.aliases, ""), append(th.toolOf, "")
 	}
 	t.Answers = len(th.answers)
+}
+
+// by finds the expert that made an attempt, one that was asked if several have
+// the name, or -1. Tools need not say who made theirs.
+func (th *thought) by(name string) int {
+	found := -1
+	for i, n := range th.names {
+		if n == name && n != "" && (found < 0 || th.task.Experts[i].Asked) {
+			found = i
+		}
+	}
+	return found
+}
+
+// askable reports whether an expert can be asked, and has not been. One that
+// failed without an answer is asked again only where there is no other.
+func (th *thought) askable(i int) bool {
+	free := func(i int) bool { return th.offers[i] >= 0 && !th.task.Experts[i].Asked }
+	if !free(i) || !th.down[i] {
+		return free(i)
+	}
+	for k, down := range th.down {
+		if !down && free(k) {
+			return false
+		}
+	}
+	return true
 }
 
 // wordy reports whether an answer is too long to be worded alike by others that
@@ -249,13 +292,27 @@ func (th *thought) say(attempt string, record float32) int {
 }
 
 // expert finds who was called, or -1.
-func (th *thought) expert(s *State, c *Call) int {
+func (th *thought) expert(c *Call) int {
+	alias := modelOf(c.Args)
 	for i, tool := range th.toolOf {
-		if tool == c.Tool && tool != "" && strings.Contains(string(c.Args), `"`+th.aliases[i]+`"`) {
+		if tool == c.Tool && tool != "" && string(alias) == th.aliases[i] {
 			return i
 		}
 	}
 	return -1
+}
+
+// modelOf is the "model" argument of a call. As offers write it, it is cut out;
+// an alias may need JSON's escapes, though, and other policies write as they like.
+func modelOf(args json.RawMessage) []byte {
+	if alias, ok := bytes.CutPrefix(args, []byte(`{"model":"`)); ok {
+		if alias, ok = bytes.CutSuffix(alias, []byte(`"}`)); ok && !bytes.ContainsAny(alias, `"\`) {
+			return alias
+		}
+	}
+	var v struct{ Model string }
+	_ = json.Unmarshal(args, &v) // what is no JSON names nobody
+	return []byte(v.Model)
 }
 
 // answer numbers an answer; those that differ in case, spacing and punctuation

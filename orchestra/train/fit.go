@@ -164,6 +164,9 @@ func Fit(ctx context.Context, l *replay.Log, opts ...FitOption) (*Weights, error
 	case s.fit.Calibration < 1:
 		return nil, fmt.Errorf("%w: WithCalibration takes at least 1 task", ErrTrain)
 	}
+	if s.fit.Bind && len(l.Models) > learned.MaxBound {
+		return nil, fmt.Errorf("%w: the log has %d models, and at most %d can be bound: leave some out, or Bound", ErrTrain, len(l.Models), learned.MaxBound)
+	}
 	domains := domainsOf(l)
 	if len(domains) > maxDomains {
 		return nil, fmt.Errorf("%w: the log has %d categories, and at most %d can be told apart: merge some", ErrTrain, len(domains), maxDomains)
@@ -309,7 +312,12 @@ func (w *Weights) Replay(l *replay.Log, worths []float64, cards []policy.Card) (
 		i := slices.IndexFunc(cards, func(c policy.Card) bool { return c.Name == model.Name })
 		switch {
 		case i >= 0:
-			list = append(list, w.card(&cards[i]))
+			c := &cards[i]
+			card, domain, ok := w.h.Card(&learned.Measures{Mean: c.Mean, Spread: c.Spread, Skill: c.Skill, Tokens: c.Tokens, Logs: c.Logs})
+			if !ok {
+				return nil, fmt.Errorf("train: the card of %q: its numbers for %q are out of range", c.Name, domain)
+			}
+			list = append(list, card)
 		case cards == nil && b >= 0:
 			list = append(list, w.h.Cards[b])
 		default:
@@ -340,17 +348,6 @@ func (w *Weights) Replay(l *replay.Log, worths []float64, cards []policy.Card) (
 	}
 	wait.Wait()
 	return c, nil
-}
-
-// card is a policy's card in the network's terms.
-func (w *Weights) card(c *policy.Card) learned.Card {
-	out := learned.Card{Mean: float32(c.Mean), Spread: float32(c.Spread)}
-	for _, d := range w.h.Domains {
-		out.Skill = append(out.Skill, float32(c.Skill[d]))
-		out.Tokens = append(out.Tokens, float32(c.Tokens[d]))
-		out.LogTokens = append(out.LogTokens, float32(c.Logs[d]))
-	}
-	return out
 }
 
 // inputTokens is what a policy takes a row's input to be.

@@ -3,12 +3,14 @@ package train
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -53,13 +55,23 @@ func ReadGeneral(r io.Reader) (*General, error) {
 	return &General{w}, nil
 }
 
-// Write writes the weights as a file for policy.WithGeneral.
-func (g *General) Write(to io.Writer) error { return g.w.Write(to) }
+// Write writes the weights as a file for policy.WithGeneral. Errors wrap
+// policy.ErrWeights, or are those of to.
+func (g *General) Write(to io.Writer) error {
+	if g.w == nil {
+		return fmt.Errorf("%w: the zero General has none: take one from ReadGeneral, GRPO or Imitate", policy.ErrWeights)
+	}
+	err := g.w.Write(to)
+	if errors.Is(err, general.ErrFile) {
+		return fmt.Errorf("%w: %w", policy.ErrWeights, err)
+	}
+	return err
+}
 
-// Policy is the embedded policy with these weights.
+// Policy is the embedded policy with these weights. Errors are those of Write.
 func (g *General) Policy(opts ...policy.NetworkOption) (*policy.Network, error) {
 	var b bytes.Buffer
-	if err := g.w.Write(&b); err != nil {
+	if err := g.Write(&b); err != nil {
 		return nil, err
 	}
 	return policy.Learned(append([]policy.NetworkOption{policy.WithGeneral(&b)}, opts...)...)
@@ -67,8 +79,11 @@ func (g *General) Policy(opts ...policy.NetworkOption) (*policy.Network, error) 
 
 // Facts says where the weights come from.
 func (g *General) Facts() map[string]string {
-	f := map[string]string{"about": g.w.About, "version": g.w.Version}
-	maps.Copy(f, g.w.Facts)
+	f := map[string]string{}
+	if g.w != nil {
+		f["about"], f["version"] = g.w.About, g.w.Version
+		maps.Copy(f, g.w.Facts)
+	}
 	return f
 }
 
@@ -116,7 +131,6 @@ type grpoSettings struct {
 type rolled struct {
 	m       Metrics
 	choices []policy.Choice
-	err     error
 }
 
 // GRPO improves the general weights of the embedded policy on tasks of the
@@ -134,9 +148,10 @@ type rolled struct {
 // With the same seed, tasks and options it gives the same weights, to the bit, if
 // Play does the same again (its Metrics too, so without measured time). Rollouts
 // with a malformed call are not learned from, those without an answer are. Errors
-// wrap ErrTrain, ErrGroup (Metrics and Weights do not fit together) or the context's
-// cause, or are those of Play and of WithSnapshots' function; what was learned by
-// then is lost but for snapshots.
+// wrap ErrTrain or the context's cause, or are those of Play and of WithSnapshots'
+// function; a Play that panics is an error too. The first error ends the rollouts
+// that are under way, by their context; what was learned by then is lost but for
+// snapshots.
 func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...GRPOOption) (*General, error) {
 	s := settings{}
 	s.fit.Seed = 1
@@ -149,21 +164,21 @@ func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...GRPOOption) 
 	}
 	g := &s.grpo
 	switch {
-	case tasks == nil || tasks.Len() < 1:
+	case tasks == nil:
 		return nil, fmt.Errorf("%w: there are no tasks", ErrTrain)
 	case g.steps < 1 || g.groups < 1 || g.rollouts < 2:
 		return nil, fmt.Errorf("%w: GRPO takes at least 1 step, 1 task and 2 rollouts of it", ErrTrain)
+	case g.groups > maxRollouts/g.rollouts:
+		return nil, fmt.Errorf("%w: GRPO takes at most %d rollouts a step", ErrTrain, maxRollouts)
+	case !g.advantage.finite() || math.IsNaN(g.minStd):
+		return nil, fmt.Errorf("%w: WithAdvantage and WithMinStd take numbers, and Eps and Boost finite ones", ErrTrain)
 	case !(g.rate > 0 && g.rate <= 1):
 		return nil, fmt.Errorf("%w: WithRate takes a rate above 0, at most 1", ErrTrain)
 	}
-	if start == nil {
-		var err error
-		if start, err = shippedGeneral(); err != nil {
-			return nil, err
-		}
+	t, err := newTuner(&s, start, tasks, 0x6772706f)
+	if err != nil {
+		return nil, err
 	}
-	t := &tuner{s: &s, tasks: tasks, w: start.w.Clone(), source: rand.NewPCG(s.fit.Seed, 0x6772706f)}
-	t.rng = rand.New(t.source)
 	t.adam = fit.NewAdam(t.w.Params())
 	if err := t.restart(); err != nil {
 		return nil, err
@@ -186,17 +201,7 @@ func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...GRPOOption) 
 			s.progress(p)
 		}
 	}
-	t.finish(start.w, fmt.Sprintf("Learned by GRPO on %d tasks.", tasks.Len()))
-	t.w.Facts["steps"] = strconv.Itoa(g.steps)
-	return t.general()
-}
-
-// general is what was learned.
-func (t *tuner) general() (*General, error) {
-	if err := t.w.Check(); err != nil {
-		return nil, fmt.Errorf("%w: %w: use a lower rate", ErrTrain, err)
-	}
-	return &General{t.w}, nil
+	return t.finish("GRPO", "steps", g.steps)
 }
 
 // policy is the policy as it is now.
@@ -205,16 +210,21 @@ func (t *tuner) policy() (*policy.Network, error) {
 		return (&General{t.w}).Policy()
 	}
 	var b bytes.Buffer
-	if err := t.w.Write(&b); err != nil {
+	if err := (&General{t.w}).Write(&b); err != nil {
 		return nil, err
 	}
 	return t.s.grpo.base.With(policy.WithGeneral(&b))
 }
 
+// maxRollouts bounds those of one step.
+const maxRollouts = 1 << 20
+
 // tuner is training under way.
 type tuner struct {
 	s      *settings
 	tasks  Tasks
+	n      int // of the tasks
+	start  *general.Weights
 	w      *general.Weights
 	adam   *fit.Adam
 	source *rand.PCG
@@ -222,22 +232,82 @@ type tuner struct {
 	step   int
 }
 
+// newTuner begins at start, or at the weights in the module.
+func newTuner(s *settings, start *General, tasks Tasks, stream uint64) (*tuner, error) {
+	if start == nil {
+		var err error
+		if start, err = shippedGeneral(); err != nil {
+			return nil, err
+		}
+	}
+	t := &tuner{s: s, tasks: tasks, n: tasks.Len(), start: start.w, source: rand.NewPCG(s.fit.Seed, stream)}
+	switch {
+	case t.start == nil:
+		return nil, fmt.Errorf("%w: the zero General has no weights: take one from ReadGeneral, or pass nil", ErrTrain)
+	case t.n < 1:
+		return nil, fmt.Errorf("%w: there are no tasks", ErrTrain)
+	}
+	t.w, t.rng = t.start.Clone(), rand.New(t.source)
+	return t, nil
+}
+
 // finish says in the weights where they come from.
-func (t *tuner) finish(start *general.Weights, about string) {
+func (t *tuner) finish(method, fact string, n int) (*General, error) {
 	w := t.w
+	if w.Facts == nil { // a file need not state any
+		w.Facts = map[string]string{}
+	}
 	w.Version, w.About = t.s.version, t.s.about
 	if w.Version == "" {
 		w.Version = "general-" + strconv.FormatUint(t.s.fit.Seed, 10)
 	}
 	if w.About == "" {
-		w.About = about
+		w.About = fmt.Sprintf("Learned by %s on %d tasks.", method, t.n)
 	}
-	w.Facts["seed"], w.Facts["tasks"] = strconv.FormatUint(t.s.fit.Seed, 10), strconv.Itoa(t.tasks.Len())
 	delete(w.Facts, "choices")
 	delete(w.Facts, "steps")
-	if start.Version != "" {
-		w.Facts["start"] = start.Version
+	w.Facts["seed"], w.Facts["tasks"], w.Facts[fact] = strconv.FormatUint(t.s.fit.Seed, 10), strconv.Itoa(t.n), strconv.Itoa(n)
+	if t.start.Version != "" {
+		w.Facts["start"] = t.start.Version
 	}
+	if err := w.Check(); err != nil {
+		return nil, diverged(err)
+	}
+	return &General{w}, nil
+}
+
+func diverged(err error) error {
+	return fmt.Errorf("%w: the weights have diverged: use a smaller WithRate: %w", ErrTrain, err)
+}
+
+// rollouts plays n rollouts on all cores. The first error ends them all.
+func (t *tuner) rollouts(ctx context.Context, n int, play func(ctx context.Context, i int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	one := func(i int) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%w: a rollout panicked: %v\n%s", ErrTrain, p, debug.Stack())
+			}
+		}()
+		return play(ctx, i)
+	}
+	var wait sync.WaitGroup
+	cores := runtime.GOMAXPROCS(0)
+	for core := range cores {
+		wait.Go(func() {
+			for i := core; i < n && ctx.Err() == nil; i += cores {
+				if err := one(i); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if ctx.Err() != nil { // whatever the rollouts made of it
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // one makes a step and returns the mean reward, and how many groups were flat.
@@ -245,45 +315,35 @@ func (t *tuner) one(ctx context.Context) (reward float64, flat int, err error) {
 	g := &t.s.grpo
 	net, err := t.policy()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, diverged(err)
 	}
 	picked := make([]int, g.groups)
 	for i := range picked {
-		picked[i] = t.rng.IntN(t.tasks.Len())
+		picked[i] = t.rng.IntN(t.n)
 	}
 	seed := t.rng.Uint64()
 	rolls := make([]rolled, g.groups*g.rollouts)
-	var wait sync.WaitGroup
-	cores := runtime.GOMAXPROCS(0)
-	for core := range cores {
-		wait.Go(func() {
-			for i := core; i < len(rolls); i += cores {
-				r := &rolls[i]
-				if r.err = ctx.Err(); r.err != nil {
-					r.err = context.Cause(ctx)
-					return
-				}
-				p := net.Explore(1, seed+uint64(i)*0x9e3779b97f4a7c15, func(c policy.Choice) { r.choices = append(r.choices, c) })
-				r.m, r.err = t.tasks.Play(ctx, picked[i/g.rollouts], p)
-			}
-		})
+	err = t.rollouts(ctx, len(rolls), func(ctx context.Context, i int) (err error) {
+		r := &rolls[i]
+		p := net.Explore(1, seed+uint64(i)*0x9e3779b97f4a7c15, func(c policy.Choice) { r.choices = append(r.choices, c) })
+		r.m, err = t.tasks.Play(ctx, picked[i/g.rollouts], p)
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
 	}
-	wait.Wait()
 	var sum float64
 	chosen := false
 	advantages := make([]float64, len(rolls))
 	for i := 0; i < len(rolls); i += g.rollouts {
 		group := make([]Metrics, g.rollouts)
 		for k := range group {
-			if err := rolls[i+k].err; err != nil {
-				return 0, 0, err
-			}
 			chosen = chosen || len(rolls[i+k].choices) > 0
 			group[k] = rolls[i+k].m
 		}
 		rewards, err := Rewards(group, t.tasks.Weights(picked[i/g.rollouts]), Paper)
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, fmt.Errorf("%w: the metrics of task %d: %w", ErrTrain, picked[i/g.rollouts], err)
 		}
 		drop := Filter(group, rewards, g.minStd)
 		if drop[0] == Flat || slices.Min(rewards) == slices.Max(rewards) {

@@ -44,15 +44,15 @@ func (t *tuner) snapshot() error {
 	}
 	var w bytes.Buffer
 	if err := t.w.Write(&w); err != nil {
-		return err
+		return diverged(err)
 	}
 	random, err := t.source.MarshalBinary()
 	if err != nil {
 		return err
 	}
 	b, err := json.Marshal(snapshot{snapshotSchema, t.step, base64.StdEncoding.EncodeToString(random), t.adam, w.Bytes()})
-	if err != nil {
-		return err
+	if err != nil { // of the optimiser
+		return diverged(err)
 	}
 	return g.keep(b)
 }

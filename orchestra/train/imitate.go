@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
-	"strconv"
-	"sync"
+	"slices"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/policy"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/train/internal/fit"
@@ -45,18 +42,15 @@ func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task
 		o.grpo(&s)
 	}
 	switch {
-	case tasks == nil || tasks.Len() < 1 || teacher == nil:
+	case tasks == nil || teacher == nil:
 		return nil, fmt.Errorf("%w: there are no tasks, or no teacher", ErrTrain)
 	case !(s.grpo.rate > 0 && s.grpo.rate <= 1):
 		return nil, fmt.Errorf("%w: WithRate takes a rate above 0, at most 1", ErrTrain)
 	}
-	if start == nil {
-		var err error
-		if start, err = shippedGeneral(); err != nil {
-			return nil, err
-		}
+	t, err := newTuner(&s, start, tasks, 0x696d6974)
+	if err != nil {
+		return nil, err
 	}
-	t := &tuner{s: &s, tasks: tasks, w: start.w.Clone(), rng: rand.New(rand.NewPCG(s.fit.Seed, 0x696d6974))}
 	var lessons []policy.Choice
 	for round := range imitateRounds {
 		more, err := t.watch(ctx, teacher, round)
@@ -82,9 +76,7 @@ func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task
 			}
 		}
 	}
-	t.finish(start.w, fmt.Sprintf("Learned by imitation on %d tasks.", tasks.Len()))
-	t.w.Facts["choices"] = strconv.Itoa(len(lessons))
-	return t.general()
+	return t.finish("imitation", "choices", len(lessons))
 }
 
 // watch plays all tasks once and returns the choices with what the teacher would
@@ -92,35 +84,21 @@ func Imitate(ctx context.Context, start *General, tasks Tasks, teacher func(task
 func (t *tuner) watch(ctx context.Context, teacher func(task int) policy.Policy, round int) ([]policy.Choice, error) {
 	net, err := t.policy()
 	if err != nil {
-		return nil, err
+		return nil, diverged(err)
 	}
 	seed := t.rng.Uint64()
-	rolls := make([]rolled, t.tasks.Len())
-	var wait sync.WaitGroup
-	cores := runtime.GOMAXPROCS(0)
-	for core := range cores {
-		wait.Go(func() {
-			for i := core; i < len(rolls); i += cores {
-				if ctx.Err() != nil {
-					rolls[i].err = context.Cause(ctx)
-					return
-				}
-				p := &pupil{teacher: teacher(i), follow: round == 0}
-				p.net = net.Explore(0.3, seed+uint64(i), func(c policy.Choice) { p.last = c })
-				_, rolls[i].err = t.tasks.Play(ctx, i, p)
-				rolls[i].choices = p.lessons
-			}
-		})
-	}
-	wait.Wait()
-	var all []policy.Choice
-	for i := range rolls {
-		if rolls[i].err != nil {
-			return nil, rolls[i].err
+	lessons := make([][]policy.Choice, t.n)
+	err = t.rollouts(ctx, t.n, func(ctx context.Context, i int) error {
+		p := &pupil{teacher: teacher(i), follow: round == 0}
+		if p.teacher == nil {
+			return fmt.Errorf("%w: there is no teacher for task %d", ErrTrain, i)
 		}
-		all = append(all, rolls[i].choices...)
-	}
-	return all, nil
+		p.net = net.Explore(0.3, seed+uint64(i), func(c policy.Choice) { p.last = c })
+		_, err := t.tasks.Play(ctx, i, p)
+		lessons[i] = p.lessons
+		return err
+	})
+	return slices.Concat(lessons...), err
 }
 
 // pupil decides as the learner or the teacher, and notes what the teacher would

@@ -44,6 +44,11 @@ type Advantage struct {
 	Undivided  bool    // leave rewards centred, not divided
 }
 
+// finite reports whether advantages can come to numbers.
+func (a *Advantage) finite() bool {
+	return !math.IsNaN(a.Eps+a.BoostFrom) && !math.IsNaN(a.Clip) && !math.IsInf(a.Eps, 0) && a.Boost-a.Boost == 0
+}
+
 // ErrGroup means that metrics and weights do not fit together.
 var ErrGroup = errors.New("train: unusable group")
 

@@ -20,10 +20,10 @@ const (
 	Writer              // an expert must write its arguments
 	Effects             // it may change the world
 	Bidden              // a tool that may change the world: how much more than any other its words are those of the task
-	Match               // how much of the tool's name and description the task contains, 0 to 1.5, if it was not called yet
-	Rival               // the most of that of another tool on offer
+	Match               // how much of the tool's name and description the task contains, 0 to 1.5; 0 if it has worked, or is failing
+	Rival               // the most of that of another tool; for a tool that may change the world, of one that was called too
 	Serves              // what the tool is for is what the task needs and has not got yet, less where rival is high
-	Idle                // what the tool is for is not what the task needs now
+	Idle                // what the tool is for is not what the task needs now, or speaks of
 	Unmet               // an answer or the end: the most that a call on offer would serve
 	Cost                // not of experts, as are the next five: weight of cost × square root of its share of the money left
 	Latency             // weight of latency × square root of its share of the time left

@@ -157,14 +157,18 @@ func (r *Reading) OfTool(text string, hasher *learned.Hasher) (k Kind) {
 	return k
 }
 
-// compact puts lists of numbers and short strings on one line.
+// compact puts lists of numbers and of plain words on one line. Other texts stay
+// as they are.
 func compact(b []byte) []byte {
 	if !json.Valid(b) {
 		return b
 	}
 	return lists.ReplaceAllFunc(b, func(m []byte) []byte {
+		if m[0] == '"' {
+			return m
+		}
 		return bytes.ReplaceAll(bytes.Join(bytes.Fields(m), nil), []byte(","), []byte(", "))
 	})
 }
 
-var lists = regexp.MustCompile(`\[[^\[\]{}]*\]`)
+var lists = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\[[^\[\]{}"]*\]|\[\s*(?:"[a-z_]*",?\s*)*\]`)

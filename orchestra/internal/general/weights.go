@@ -60,7 +60,7 @@ func Read(r io.Reader) (*Weights, error) {
 	return &w, nil
 }
 
-// Write is the inverse of Read.
+// Write is the inverse of Read. What Read would refuse is not written.
 func (w *Weights) Write(to io.Writer) error {
 	if err := w.Check(); err != nil {
 		return err
@@ -69,7 +69,11 @@ func (w *Weights) Write(to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = to.Write(append(compact(b), '\n'))
+	b = append(compact(b), '\n')
+	if len(b) > maxFile {
+		return fmt.Errorf("%w: it would take %d bytes, and %d are allowed: use narrower layers", ErrFile, len(b), maxFile)
+	}
+	_, err = to.Write(b)
 	return err
 }
 
@@ -92,8 +96,8 @@ func (w *Weights) Check() error {
 			return bad("layer %d has %d rows and %d biases", i+1, len(l.Weights), len(l.Bias))
 		}
 		for _, row := range append(slices.Clone(l.Weights), l.Bias) {
-			if slices.ContainsFunc(row, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
-				return bad("layer %d holds numbers that are not finite", i+1)
+			if slices.ContainsFunc(row, func(x float32) bool { return !(x >= -most && x <= most) }) {
+				return bad("layer %d holds numbers that are not finite, or beyond %.0f", i+1, float64(most))
 			}
 		}
 		for _, row := range l.Weights {
@@ -113,6 +117,9 @@ func (w *Weights) Check() error {
 	}
 	return nil
 }
+
+// most bounds weights, so that scores are finite.
+const most = 1e6
 
 // maxWidth is the most outputs of one layer.
 const maxWidth = 256

@@ -40,6 +40,7 @@ const (
 	maxFile    = 8 << 20
 	maxDomains = 64
 	maxHidden  = 256
+	maxWeight  = 1e6 // so that what comes of weights is finite
 )
 
 // Write writes a network: the header as a line of JSON, the text model in 8 bits
@@ -132,7 +133,7 @@ func ReadFile(r io.Reader) (Header, *Net, error) {
 	}
 	finite := true
 	check := func(v float32) float32 {
-		finite = finite && v-v == 0
+		finite = finite && v >= -maxWeight && v <= maxWeight
 		return v
 	}
 	for k := range n.Text.Out {
@@ -149,7 +150,7 @@ func ReadFile(r io.Reader) (Header, *Net, error) {
 	}
 	n.None = check(float())
 	if !finite {
-		return bad("it holds numbers that are not finite")
+		return bad("it holds numbers that are not finite, or beyond %.0f", float64(maxWeight))
 	}
 	return h, n, nil
 }
@@ -164,8 +165,8 @@ func (h *Header) check() error {
 		return fmt.Errorf("it was made for version %d of the features, not %d: train it anew", h.Features, FeaturesVersion)
 	case len(h.Domains) < 1 || len(h.Domains) > maxDomains:
 		return fmt.Errorf("it has %d domains, and 1 to %d are allowed", len(h.Domains), maxDomains)
-	case len(h.Experts) > maxBound || len(h.Cards) != len(h.Experts):
-		return fmt.Errorf("it is bound to %d experts and has %d cards: up to %d, and as many cards, are allowed", len(h.Experts), len(h.Cards), maxBound)
+	case len(h.Experts) > MaxBound || len(h.Cards) != len(h.Experts):
+		return fmt.Errorf("it is bound to %d experts and has %d cards: up to %d, and as many cards, are allowed", len(h.Experts), len(h.Cards), MaxBound)
 	case min(z.Answer, z.Value1, z.Value2) < 1 || max(z.Answer, z.Value1, z.Value2) > maxHidden:
 		return fmt.Errorf("its hidden layers have widths %v, and 1 to %d are allowed", z, maxHidden)
 	}

@@ -20,8 +20,8 @@ type Net struct {
 	Heads        Layer // a row per bound expert: added to Value3's weights
 }
 
-// maxBound bounds the experts that a network is bound to.
-const maxBound = 64
+// MaxBound bounds the experts that a network is bound to.
+const MaxBound = 64
 
 // Scratch is the memory of one decision. It is not for concurrent use; its
 // results are valid until the next call.
@@ -30,7 +30,7 @@ type Scratch struct {
 	nulls      tally
 	asked      int
 	best, next *Expert // the most promising experts not asked
-	zeros      [answerBound * maxBound]float32
+	zeros      [answerBound * MaxBound]float32
 	in, hidden []float32
 	p          []float32
 	base, h1   []float32

@@ -72,10 +72,18 @@ func New(ctx context.Context, n int, seed uint64, held bool) (*World, error) {
 		return nil, err
 	}
 	var docs []tools.Document
+	seen := map[string]bool{}
 	for i := range n {
 		in, err := w.instance(ctx, uint64(i))
+		// Documents about something that another task asks for would replace its own.
+		for k := 1; k < redraws && err == nil && in.known(seen); k++ {
+			in, err = w.instance(ctx, uint64(i+k*n*len(Kinds)))
+		}
 		if err != nil {
 			return nil, errors.Join(err, w.Close())
+		}
+		for _, d := range in.Task.Docs {
+			seen[d.ID] = true
 		}
 		w.list = append(w.list, in)
 		docs = append(docs, in.Task.Docs...)
@@ -84,6 +92,19 @@ func New(ctx context.Context, n int, seed uint64, held bool) (*World, error) {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
+}
+
+// redraws bounds how often a task is drawn anew.
+const redraws = 20
+
+// known reports whether a document of the task has an id that was seen.
+func (in *Instance) known(seen map[string]bool) bool {
+	for _, d := range in.Task.Docs {
+		if seen[d.ID] {
+			return true
+		}
+	}
+	return false
 }
 
 // Close frees the documents.

@@ -93,6 +93,9 @@ func article(rng *rand.Rand, entity string, a *attribute, value string) (fact st
 func lookUp(rng *rand.Rand, held bool) Task {
 	a, e := &attributes[rng.IntN(len(attributes))], name(rng)
 	v, wrong := a.value(rng), a.value(rng)
+	for wrong == v {
+		wrong = a.value(rng)
+	}
 	t := Task{Prompt: fill(worded(rng, a.ask, held), "e", e), Answer: v, Wrong: wrong}
 	fact, docs := article(rng, e, a, v)
 	t.Facts, t.Docs = []string{fact}, docs
