@@ -10,6 +10,8 @@
 //   - [github.com/toolorchestra/toolorchestra-go/tools]: tools made of Go functions
 //   - [github.com/toolorchestra/toolorchestra-go/models/openai]: experts on any OpenAI-compatible server
 //   - [github.com/toolorchestra/toolorchestra-go/orchestra/policy]: Embedded; Local, Orchestrator-8B on this machine's GPU
+//   - [github.com/toolorchestra/toolorchestra-go/prefs]: what a user prefers, and Parse for sentences
+//   - [github.com/toolorchestra/toolorchestra-go/orchestra/train]: the embedded policy on your own logs and tasks
 //   - [github.com/toolorchestra/toolorchestra-go/models/ollama]: experts on a local Ollama server
 //   - [github.com/toolorchestra/toolorchestra-go/models/modeltest]: a scripted model for your tests
 //

@@ -45,7 +45,7 @@ type onGPUs struct {
 // Info describes the model.
 func (x *onGPUs) Info() Info { return x.m.Info() }
 
-// Unwrap gives the cause.
+// Unwrap gives the model.
 func (x *onGPUs) Unwrap() Model { return x.m }
 
 // Generate asks the model.

@@ -65,9 +65,11 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	q := *r
 	gpus := gpusOf(x.m, info)
 	wall := fit(&q, info, input, gpus, e, hold.Granted())
+	caller, over := ctx, error(nil)
 	if timed := gpus > 0 || !info.Price.Second.IsZero(); timed {
+		over = fmt.Errorf("models: %s was stopped after %v, the time that the budget granted it: raise the budget of money or GPU time: %w", info.Name, wall, context.DeadlineExceeded)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, wall, fmt.Errorf("models: %s: the time that was paid for is over: %w", info.Name, context.DeadlineExceeded))
+		ctx, cancel = context.WithTimeoutCause(ctx, wall, over)
 		defer cancel()
 	}
 
@@ -91,6 +93,9 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	}
 	settled = true
 	hold.Settle(u, info.Price, err)
+	if err != nil && over != nil && ctx.Err() != nil && caller.Err() == nil {
+		err = fmt.Errorf("%w (%w)", over, err)
+	}
 	return resp, err
 }
 

@@ -62,6 +62,11 @@ func WithPolicy(p policy.Policy) Option {
 // WithExperts adds models that can be called as tools: to answer, to write
 // search queries (WithSearch), to reason with code (WithCode) and to write the
 // arguments of tools for policies that cannot. Their calls are metered.
+//
+// Each request is a fresh chat: a system message that says what to write
+// (<answer>…</answer>, <query>…</query>, a fenced program, or a JSON object of
+// arguments, once more if that was refused), and one with what was gathered and the
+// problem. A reply without such marks counts as the answer or the query itself.
 func WithExperts(m ...models.Model) Option {
 	return optionFunc(func(c *config) { c.experts = append(c.experts, m...) })
 }
@@ -117,7 +122,8 @@ func (e *InvalidError) Unwrap() error { return e.Err }
 // New makes an orchestrator. It does no I/O. Tools are offered in this order:
 // enhance_reasoning, search and answer, as far as they are configured, then
 // those of WithTools. The error is an *InvalidError that names the option, the
-// tool or the price.
+// tool or the price. Whether a task can be answered at all (by these tools, at this
+// budget, with these preferences) is found out by Run, before it spends anything.
 func New(opts ...Option) (*Orchestrator, error) {
 	var c config
 	for i, o := range opts {
@@ -166,6 +172,34 @@ func New(opts ...Option) (*Orchestrator, error) {
 		return nil, &InvalidError{Field: "WithBudget", Err: err}
 	}
 	return o, nil
+}
+
+// Names lists what preferences may use, in two groups: tools with their sources,
+// and models. They are what prefs.Parse takes:
+//
+//	tools, models := o.Names()
+//	v, err := prefs.Parse(text, slices.Concat(tools, models), tools, models)
+func (o *Orchestrator) Names() (toolNames, modelNames []string) {
+	for i := range o.tools {
+		for _, c := range o.tools[i].choices {
+			for _, n := range append([]string{c.Info.Name}, c.Names...) {
+				if !slices.Contains(modelNames, n) {
+					modelNames = append(modelNames, n)
+				}
+			}
+		}
+	}
+	for _, w := range o.writers {
+		if !slices.Contains(modelNames, w.info.Name) {
+			modelNames = append(modelNames, w.info.Name)
+		}
+	}
+	for _, n := range o.names {
+		if !slices.Contains(modelNames, n) {
+			toolNames = append(toolNames, n)
+		}
+	}
+	return toolNames, modelNames
 }
 
 // known checks the names that a budget limits: a limit on a name that does not

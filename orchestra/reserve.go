@@ -40,12 +40,20 @@ func (r *run) prepare() error {
 		return nil
 	case errors.As(err, &exceeded):
 		return &InvalidError{Field: "Task.Budget", Err: err,
-			Fix: fmt.Sprintf("the cheapest way to an answer (%s) takes at least %v, and %v is left: raise the budget, or allow or add something cheaper", e.Name, e.Floor.USD, s.Left.USD)}
+			Fix: wayTooDear(&e, s.Left, exceeded)}
 	case err != nil:
 		return &InvalidError{Field: "Task.Budget", Err: err}
 	}
 	r.reserve, r.ready = hold, true
 	return nil
+}
+
+// wayTooDear says what a run would need.
+func wayTooDear(e *cost.Estimate, left cost.Spend, why *cost.ExceededError) string {
+	if why.Unit != "USD" {
+		return fmt.Sprintf("the cheapest way to an answer (%s) needs more of a limit than is left: raise that, or allow or add something cheaper", e.Name)
+	}
+	return fmt.Sprintf("the cheapest way to an answer (%s) takes at least %v, and %v is left: raise the budget, or allow or add something cheaper", e.Name, e.Floor.USD, left.USD)
 }
 
 // canAnswer checks that the tools and preferences leave a way to an answer.

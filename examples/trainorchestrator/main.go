@@ -45,17 +45,20 @@ func run(ctx context.Context, url string, n int, vllm, name, out string) error {
 		return err
 	}
 	defer client.Close()
-	file, err := os.OpenFile(out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	left := -1 // groups to play; a trainer never ends
 	if vllm != "" {
 		if left, err = enqueue(ctx, client, vllm, name, n); err != nil {
 			return err
 		}
 	}
+	if _, err := client.Rollouts(ctx, 1); err != nil { // before a file is made
+		return err
+	}
+	file, err := os.OpenFile(out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
 	c, err := agl.New(agl.Config{Client: client, GroupSize: n, Play: play, Log: slog.Default(), OnGroup: func(g *agl.Group) {
 		fmt.Printf("%s, flat: %v\n", g.Key, g.Flat)
 		for _, m := range g.Members {

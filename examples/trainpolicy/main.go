@@ -4,11 +4,14 @@
 //	go run ./examples/trainpolicy -models models.json -data train.jsonl.gz -val val.jsonl.gz -bound -out my.net
 //
 // Package orchestra/train/replay describes the files. Without -data it makes a
-// log of two models itself. policy.LoadNetwork loads what -out wrote.
+// log of two models itself. policy.LoadNetwork loads what -out wrote; unless it is
+// bound it knows no model, so give it the cards in the file beside it
+// (policy.WithCards).
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -80,6 +83,9 @@ func run(ctx context.Context) error {
 	var cards []policy.Card
 	if !*bound {
 		cards = w.Cards(fit, 50, *seed)
+		if err := keep(*out+".cards.json", cards); err != nil {
+			return err
+		}
 	}
 	if err := compare(w, fit, test, cards); err != nil {
 		return err
@@ -130,6 +136,15 @@ func save(out, curve string, w *train.Weights, course *train.Course) error {
 		return err
 	}
 	return f.Close()
+}
+
+// keep writes what was measured of the models, for policy.WithCards.
+func keep(path string, cards []policy.Card) error {
+	b, err := json.MarshalIndent(cards, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o644)
 }
 
 // compare prints the policy beside fixed rules.

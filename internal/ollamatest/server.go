@@ -141,6 +141,12 @@ func start(bin, dir string, env []string) (*Server, error) {
 func (s *Server) Kill() {
 	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // it may be dead
 	_ = s.cmd.Wait()                                      // it was killed
+	for range 1000 {                                      // its runners die a little later on a busy machine
+		if len(s.Runners()) == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // Runners are the ids of the server's processes that hold models.

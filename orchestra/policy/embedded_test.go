@@ -49,7 +49,7 @@ func state(offers ...policy.Offer) *policy.State {
 }
 
 // described are the tools of the states.
-var described = map[string]string{"find": "Search the documentation for passages that fit a query.", "exact": "Evaluates arithmetic exactly.", "answer": "Give the final answer to the problem."}
+var described = map[string]string{"quux": "Search the documentation for passages that fit a query.", "find": "Search the documentation for passages that fit a query.", "exact": "Evaluates arithmetic exactly.", "answer": "Give the final answer to the problem."}
 
 func with(s *policy.State, r tools.Result) *policy.State { s.Work = s.Work.With(r); return s }
 
@@ -95,7 +95,7 @@ func TestEmbeddedDecisions(t *testing.T) {
 		{"a preference weighs", prefer(prefs.Vector{Accuracy: 1, Cost: 0.5, Use: map[string]float64{"a-2": 1}}, with(state(cheap, expertOffer("a-2", 0.003, 0)), docs)), `answer{"model":"a-2"}`},
 		{"a preference weighs beside tools", prefer(prefs.Vector{Accuracy: 1, Cost: 0.5, Use: map[string]float64{"a-2": 1}}, with(state(search, cheap, dear), docs)), `answer{"model":"a-2"}`},
 		{"sure enough: finish", with(with(state(search, cheap), docs), attempt(0.95)), "finish attempt-1"},
-		{"doubtful: ask a model", with(with(state(search, cheap), docs), attempt(0.3)), `answer{"model":"a-1"}`},
+		{"doubtful: ask a model", with(with(state(search, cheap), docs), attempt(0.2)), `answer{"model":"a-1"}`},
 		{"doubtful, nothing else: finish", with(state(), attempt(0.3)), "finish attempt-1"},
 		{"nothing at all", state(), "nothing"},
 	} {
@@ -108,7 +108,7 @@ func TestEmbeddedDecisions(t *testing.T) {
 }
 
 // The weight file decides, not the code: other weights, other behaviour. And no
-// name of a tool or model does: renaming changes nothing.
+// name of a tool does, if it says nothing: what counts is what the words say.
 func TestWeightsDecide(t *testing.T) {
 	search, cheap := offer("find", tools.ReadOnly, 0), expertOffer("a-1", 0.001, 0)
 	file, err := os.ReadFile("weights.json")
@@ -133,8 +133,8 @@ func TestWeightsDecide(t *testing.T) {
 		t.Errorf("%s, and with other weights %s", a, b)
 	}
 	renamed := search
-	renamed.Tool, renamed.Names = "answer", []string{"answer"}
-	if got := chosen(t, policy.Embedded(), state(renamed, cheap)); got != "answer{}" {
+	renamed.Tool, renamed.Names = "quux", []string{"quux"}
+	if got := chosen(t, policy.Embedded(), state(renamed, cheap)); got != "quux{}" {
 		t.Errorf("a name made a difference: %s", got)
 	}
 }

@@ -216,6 +216,9 @@ func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
 	}
 	again, same, failed := history(s, o)
 	f[general.Again], f[general.SameTool], f[general.Failed] = half(again), half(same), half(failed)
+	if failing(s, o.Tool) && o.Choice == "" {
+		f[general.Dead] = 1
+	}
 	if o.Writer != "" {
 		f[general.Writer] = 1
 	}

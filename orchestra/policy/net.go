@@ -120,7 +120,8 @@ func ReadNetwork(r io.Reader, opts ...NetworkOption) (*Network, error) {
 	return n, nil
 }
 
-// LoadNetwork is ReadNetwork of a file.
+// LoadNetwork is ReadNetwork of a file. A network that is not bound knows no
+// expert: give it cards (WithCards), or experts with a measured Skill.
 func LoadNetwork(path string, opts ...NetworkOption) (*Network, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -17,6 +17,7 @@ const (
 	Again               // how often this very offer has worked already: half of it, at most 1
 	SameTool            // the same for other offers of its tool
 	Failed              // how often it failed: half of it, at most 1
+	Dead                // its tool is not worth another try: it failed twice, or once if that may have changed something
 	Writer              // an expert must write its arguments
 	Effects             // it may change the world
 	Bidden              // a tool that may change the world: how much more than any other its words are those of the task
@@ -44,7 +45,7 @@ const (
 // Names are the features' names in weight files, in order. A file for other
 // features is refused.
 var Names = [NumFeatures]string{
-	"call", "finish", "give_up", "gathers_first", "gathers_more", "gathers_late", "answers_blind", "answers_told", "answers_more", "exact", "again", "same_tool", "failed",
+	"call", "finish", "give_up", "gathers_first", "gathers_more", "gathers_late", "answers_blind", "answers_told", "answers_more", "exact", "again", "same_tool", "failed", "dead",
 	"writer", "effects", "bidden", "match", "rival", "serves", "idle", "unmet", "cost", "latency", "dearer", "slower", "skill", "use", "worth", "gain", "asked",
 	"confidence", "doubt", "turns_used", "budget_used",
 }

@@ -156,7 +156,8 @@ type line struct {
 //	{"id": "1", "category": "law", "query": "…\nOptions: (A) … (B) …", "answer": "B", "in_tok_est": 120,
 //	 "out_tok_est": {"model": 80}, "pred": {"model": "B"}, "correct": {"model": 1}}
 //
-// A pred that is null or begins with "x:" is no usable answer. Models that are
+// correct is 1 exactly where pred is answer: for free texts that a judge found right,
+// write answer's words as pred. A pred that is null or begins with "x:" is no usable answer. Models that are
 // not listed are left out; category may be missing. A row that lacks a listed
 // model or contradicts itself is broken: it is skipped and named in Broken. The
 // error is that of r, or wraps ErrLog if no row can be used.

@@ -3,6 +3,7 @@ package toolworld
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -64,6 +65,7 @@ type customTool struct {
 	spec tools.Spec
 	i    int
 	task *Task
+	down bool // every call fails
 }
 
 func newCustom(i int, t *Task) *customTool {
@@ -79,6 +81,9 @@ func newCustom(i int, t *Task) *customTool {
 func (t *customTool) Spec() tools.Spec { return t.spec }
 
 func (t *customTool) Call(_ context.Context, c tools.Call) (tools.Result, error) {
+	if t.down {
+		return tools.Result{}, errors.New("out of order")
+	}
 	var in struct{ Key string }
 	if err := json.Unmarshal(c.Args, &in); err != nil {
 		return tools.Result{}, &tools.ArgumentsError{Problem: `write {"key": "…"}`}

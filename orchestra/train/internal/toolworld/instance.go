@@ -36,6 +36,7 @@ type Instance struct {
 	Reason     bool
 	Customs    []int
 	Hopeless   bool // nothing of what is there can solve it
+	Down       bool // the custom tools fail, whatever they are asked
 
 	searchSpec, reasonSpec dress
 	world                  *World
@@ -145,6 +146,7 @@ func (in *Instance) draw(rng *rand.Rand) {
 	in.searchSpec = pickDress(rng, searches, in.Held)
 	in.reasonSpec = pickDress(rng, runners, in.Held)
 	if in.Task.Kind == Custom {
+		in.Down = maybe(0.15)
 		in.Customs = append(in.Customs, in.Task.Tool)
 	}
 	for range rng.IntN(3) {
@@ -271,7 +273,9 @@ func (in *Instance) Play(ctx context.Context, p policy.Policy) (Outcome, error) 
 		list = append(list, wear(t, in.reasonSpec, &clock))
 	}
 	for _, i := range in.Customs {
-		list = append(list, wear(newCustom(i, &in.Task), dress{latency: 200 * time.Millisecond}, &clock))
+		t := newCustom(i, &in.Task)
+		t.down = in.Down
+		list = append(list, wear(t, dress{latency: 200 * time.Millisecond}, &clock))
 	}
 	o, err := orchestra.New(orchestra.WithPolicy(p), orchestra.WithExperts(experts...), orchestra.WithTools(list...))
 	if err != nil {

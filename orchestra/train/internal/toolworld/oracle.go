@@ -40,7 +40,7 @@ func (o Oracle) Decide(_ context.Context, s *policy.State) (policy.Decision, err
 			return call(of)
 		}
 	}
-	if k == Custom && docs == 0 {
+	if k == Custom && docs == 0 && !dead(s, customs[in.Task.Tool].name, customs[in.Task.Tool].acts) {
 		if of := o.best(s, func(of *policy.Offer) bool { return of.Tool == customs[in.Task.Tool].name }, forArgs); of != nil {
 			return call(of)
 		}
@@ -94,6 +94,20 @@ func asked(s *policy.State, of *policy.Offer) bool {
 		}
 	}
 	return false
+}
+
+// dead reports whether a tool is not tried again: it failed twice, or once if it
+// changes something.
+func dead(s *policy.State, tool string, acts bool) bool {
+	n, ran := 0, false
+	for _, t := range s.Turns {
+		for _, d := range t.Done {
+			if d.Call.Tool == tool && d.Err != nil && len(d.Call.Args) > 0 {
+				n, ran = n+1, true
+			}
+		}
+	}
+	return n > 1 || ran && acts
 }
 
 func (in *Instance) reasonName() string {
