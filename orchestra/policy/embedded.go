@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/general"
+	"github.com/toolorchestra/toolorchestra-go/orchestra/internal/learned"
 )
 
 // ErrNothingLeft means that nothing can be called and there is no attempt to
@@ -28,8 +29,12 @@ var generalFile []byte
 var builtin = sync.OnceValues(func() (*general.Weights, error) { return readGeneral(bytes.NewReader(generalFile)) })
 
 func readGeneral(r io.Reader) (*general.Weights, error) {
-	w, err := general.Read(r)
-	if errors.Is(err, general.ErrFile) {
+	var seen beginning
+	w, err := general.Read(io.TeeReader(r, &seen))
+	switch {
+	case errors.Is(err, general.ErrFile) && seen.is(learned.Schema):
+		return nil, fmt.Errorf("%w: this is a network of experts: pass it to LoadNetwork or ReadNetwork", ErrWeights)
+	case errors.Is(err, general.ErrFile):
 		return nil, fmt.Errorf("%w: %w", ErrWeights, err)
 	}
 	return w, err

@@ -98,10 +98,14 @@ const useShare = 0.3
 // ReadNetwork reads a network from a file that package train wrote. Errors wrap
 // ErrWeights, or are those of r.
 func ReadNetwork(r io.Reader, opts ...NetworkOption) (*Network, error) {
-	h, net, err := learned.ReadFile(r)
-	if errors.Is(err, learned.ErrFile) {
+	var seen beginning
+	h, net, err := learned.ReadFile(io.TeeReader(r, &seen))
+	switch {
+	case errors.Is(err, learned.ErrFile) && seen.is(general.Schema):
+		return nil, fmt.Errorf("%w: these are general weights: pass them to WithGeneral", ErrWeights)
+	case errors.Is(err, learned.ErrFile):
 		return nil, fmt.Errorf("%w: %w", ErrWeights, err)
-	} else if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	w, err := builtin()
@@ -118,6 +122,21 @@ func ReadNetwork(r io.Reader, opts ...NetworkOption) (*Network, error) {
 		return nil, err
 	}
 	return n, nil
+}
+
+// beginning is that of a file.
+type beginning struct{ b []byte }
+
+// Write keeps what there is room for.
+func (h *beginning) Write(p []byte) (int, error) {
+	h.b = append(h.b, p[:min(len(p), 512-len(h.b))]...)
+	return len(p), nil
+}
+
+// is reports whether the file begins as one of a schema, whatever its version.
+func (h *beginning) is(schema string) bool {
+	name, _, _ := strings.Cut(schema, "/")
+	return bytes.Contains(h.b, []byte(`"`+name+`/`))
 }
 
 // LoadNetwork is ReadNetwork of a file. A network that is not bound knows no

@@ -248,6 +248,12 @@ func TestBadNetworksAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if _, err := policy.ReadNetwork(bytes.NewReader(policy.ShippedWeights())); !errors.Is(err, policy.ErrWeights) || !strings.Contains(err.Error(), "WithGeneral") {
+		t.Errorf("general weights: %v", err)
+	}
+	if _, err := policy.Learned(policy.WithGeneral(bytes.NewReader(file))); !errors.Is(err, policy.ErrWeights) || !strings.Contains(err.Error(), "LoadNetwork") {
+		t.Errorf("a network as general weights: %v", err)
+	}
 	for name, o := range map[string]policy.NetworkOption{
 		"nil":           nil,
 		"no worth":      policy.WithWorth(0),

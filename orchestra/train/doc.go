@@ -12,6 +12,12 @@
 // application and through its ordinary orchestrator; Imitate does so from a teacher,
 // such as a large model. They make General, which policy.WithGeneral takes.
 //
+//	what                   written by            read by
+//	network of experts     Weights.Write         policy.LoadNetwork, policy.ReadNetwork, Read
+//	general weights        General.Write         policy.WithGeneral, ReadGeneral
+//	cards of experts       encoding/json         policy.WithCards
+//	rollouts               WriteRollouts         ReadRollouts
+//
 // Fit is reproducible to the bit for one seed on machines of one architecture; GRPO
 // and Imitate are so if the tasks play alike again.
 //

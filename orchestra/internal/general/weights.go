@@ -14,7 +14,7 @@ import (
 const Schema = "toolorchestra.policy/2"
 
 // ErrFile means that a weight file cannot be used.
-var ErrFile = errors.New("unusable weight file")
+var ErrFile = errors.New("no general weights")
 
 // maxFile bounds a weight file, in bytes.
 const maxFile = 4 << 20

@@ -19,7 +19,7 @@ const Schema = "toolorchestra.network/1"
 const FeaturesVersion = 1
 
 // ErrFile means that a network file cannot be used.
-var ErrFile = errors.New("unusable network file")
+var ErrFile = errors.New("no network")
 
 // Header is what a network file says of itself.
 type Header struct {
