@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -184,6 +185,28 @@ func TestMeteredOnGPUs(t *testing.T) {
 
 // What comes after the time that was granted is not charged; a model that goes
 // on is charged for what it was asked.
+// Whatever a model says of its context's end, the error tells that its time was
+// over, and why, once.
+func TestMeteredSaysWhyItStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gpus(t, 2)
+		plain := fn{local, func(ctx context.Context, r *models.Request) (*models.Response, error) {
+			<-ctx.Done()
+			return nil, &models.Error{Model: "local", Sent: true, Err: ctx.Err(), Partial: &models.Response{Text: "some"}}
+		}}
+		for name, m := range map[string]models.Model{"its context's error": plain, "the cause": takes(time.Hour, cost.Usage{})} {
+			for budget, want := range map[time.Duration]string{6 * time.Second: "stopped after 3s, which its budget granted", 0: "stopped after 10m0s, the most that such a call may take"} {
+				ctx, _ := withMeter(t, cost.Budget{GPU: budget})
+				_, err := models.Metered(models.OnGPUs(m, g)).Generate(ctx, ask("x"))
+				var e *models.Error
+				if !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || strings.Count(err.Error(), want) != 1 {
+					t.Errorf("%s, %v: %v, want %q once", name, budget, err, want)
+				}
+			}
+		}
+	})
+}
+
 func TestMeteredOnGPUsThatDoNotStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, own := range []time.Duration{0, 40 * time.Second} { // measured, or reported

@@ -67,7 +67,11 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	wall := fit(&q, info, input, gpus, e, hold.Granted())
 	caller, over := ctx, error(nil)
 	if timed := gpus > 0 || !info.Price.Second.IsZero(); timed {
-		over = fmt.Errorf("models: %s was stopped after %v, the time that the budget granted it: raise the budget of money or GPU time: %w", info.Name, wall, context.DeadlineExceeded)
+		why := "which its budget granted: raise that of money or GPU time"
+		if wall >= max(info.Latency, MaxWall) {
+			why = "the most that such a call may take: see MaxWall"
+		}
+		over = fmt.Errorf("models: %s was stopped after %v, %s: %w", info.Name, wall, why, context.DeadlineExceeded)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, wall, over)
 		defer cancel()
@@ -93,7 +97,7 @@ func (x *metered) Generate(ctx context.Context, r *Request) (resp *Response, err
 	}
 	settled = true
 	hold.Settle(u, info.Price, err)
-	if err != nil && over != nil && ctx.Err() != nil && caller.Err() == nil {
+	if err != nil && over != nil && !errors.Is(err, over) && ctx.Err() != nil && caller.Err() == nil { // it said only that its context was done
 		err = fmt.Errorf("%w (%w)", over, err)
 	}
 	return resp, err

@@ -2,6 +2,7 @@ package orchestra_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,9 @@ func TestRunWithinItsGPUTime(t *testing.T) {
 		} {
 			o := newOrchestra(t, orchestra.WithExperts(slow(c.takes)))
 			res, err := o.Run(t.Context(), orchestra.Task{Prompt: "what is it", Budget: cost.Budget{GPU: c.budget}})
+			if c.name == "not even the least fits" && (!strings.Contains(err.Error(), "of GPU time") || strings.Contains(err.Error(), "$0")) {
+				t.Errorf("the refusal speaks of another limit: %v", err)
+			}
 			if (err == nil) != c.answer || res.Spent.GPU != c.spent || res.Ledger.Total().GPU != c.spent {
 				t.Errorf("%s: %q, %v, stop %s, spent %v, rows %v", c.name, res.Answer, err, res.Stop, res.Spent.GPU, res.Ledger.Total().GPU)
 			}

@@ -66,7 +66,8 @@ func WithPolicy(p policy.Policy) Option {
 // Each request is a fresh chat: a system message that says what to write
 // (<answer>…</answer>, <query>…</query>, a fenced program, or a JSON object of
 // arguments, once more if that was refused), and one with what was gathered and the
-// problem. A reply without such marks counts as the answer or the query itself.
+// problem. An answer without its marks counts as it is; without a query, the
+// problem itself is looked for.
 func WithExperts(m ...models.Model) Option {
 	return optionFunc(func(c *config) { c.experts = append(c.experts, m...) })
 }

@@ -1,6 +1,7 @@
 package prefs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,14 +18,14 @@ import (
 //
 // What is understood, clause by clause:
 //   - "never X", "avoid X and Y", "no X", "without X", "X is off limits": Never.
-//   - "prefer X", "use X", "I like X", "X first", "X over Y", "open models like
+//   - "prefer X", "use X", "I like X", "X first", "prefer X over Y", "open models like
 //     X": Use 1. "If in doubt, prefer X", "slightly prefer X": Use 0.3.
 //   - "only X", "nothing but X", "stick to X": Use 1, and Never for the other
 //     names. Each of groups lists names of one kind, for example all models; with
 //     groups, "only X" leaves other kinds alone. "Anything but X" is Never.
 //   - "cheap", "be quick", "as accurate as possible", "not too expensive", "save
-//     money", "cost matters": the weight of that aspect is 1. "Somewhat" makes it
-//     0.5, "a little" or "not much" 0.2.
+//     money", "cost matters": the weight of that aspect is 1. "Somewhat cheap"
+//     makes it 0.5, "cost matters a little" or "does not matter much" 0.2.
 //   - "cost doesn't matter", "expensive is fine", "no need to hurry", "whatever it
 //     costs", "it need not be cheap": 0.
 //   - "Speed matters most", "the cheapest": 1, and at most 0.5 for aspects not
@@ -40,7 +41,8 @@ import (
 // parts, is valid, and may be used by callers who show the error. A sentence with
 // a condition ("unless", "if") or a mild dislike ("rather not", "never X if
 // possible") is such a part, because no Vector can say it. So is a "not" that may
-// reach over an "or" ("not slow or cheap"), and a sentence of more than 500 words.
+// reach over an "or" ("not slow or cheap"), a sentence of more than 500 words, and a
+// text of more than 8,192 bytes.
 // Errors within are *UnknownNameError, *ContradictionError and ErrNotUnderstood:
 // use errors.As and errors.Is. An empty text gives the zero Vector. Parse is
 // deterministic and safe for concurrent use.
@@ -75,7 +77,7 @@ const (
 // side: neither of two wishes that exclude each other counts.
 func (r *reader) vector() Vector {
 	var v Vector
-	for _, n := range slices.Sorted(keys(r.wishes)) {
+	for _, n := range slices.Sorted(maps.Keys(r.wishes)) {
 		w := r.wishes[n]
 		switch {
 		case w.never != nil && (w.use != nil || w.fine != nil):

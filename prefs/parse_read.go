@@ -1,8 +1,6 @@
 package prefs
 
 import (
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,8 +34,6 @@ type saying struct {
 	weight     float64
 	most, sole bool
 }
-
-func keys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 
 func newReader(text string, names []string, groups [][]string) *reader {
 	r := &reader{text: text, words: expand(split(text)), vocab: knownWords(), full: map[string][]string{}, family: map[string][]string{}, wishes: map[string]*wish{}}

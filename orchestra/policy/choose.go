@@ -15,8 +15,8 @@ import (
 
 // candidate is something that can be done next.
 type candidate struct {
-	offer  *Offer // nil: the end
-	expert int    // of the network, or -1
+	offer  int // index in State.Offers; -1 = the end
+	expert int // of the network, or -1
 	value  float32
 	f      general.Features
 	score  float32
@@ -49,14 +49,14 @@ func (th *thought) weigh(w *general.Weights, s *State) (cs []candidate, attempt 
 		o := &s.Offers[i]
 		switch e := slices.Index(th.offers, i); {
 		case e < 0:
-			c := add(candidate{offer: o, expert: -1})
+			c := add(candidate{offer: i, expert: -1})
 			th.describeOffer(&c.f, s, o)
 		case th.askable(e):
-			c := add(candidate{offer: o, expert: e, value: th.values[e]})
+			c := add(candidate{offer: i, expert: e, value: th.values[e]})
 			th.describeExpert(&c.f, s, o, e)
 		}
 	}
-	end := add(candidate{expert: -1})
+	end := add(candidate{offer: -1, expert: -1})
 	attempt, confidence := th.attempt(s)
 	if attempt != "" {
 		th.describeFinish(&end.f, s, confidence)
@@ -110,12 +110,12 @@ func (n *Network) general(s *State, th *thought) (Decision, error) {
 	cs, attempt := th.weigh(n.w, s)
 	pick := 0
 	if x := n.explore; x != nil {
-		pick = x.pick(s, cs)
+		pick = x.pick(cs)
 	}
-	defer clear(cs) // they point into the state
-	d := Decision{Reasoning: n.reason(cs, pick, th)}
-	switch best := cs[pick].offer; {
-	case best != nil:
+	d := Decision{Reasoning: n.reason(s, cs, pick, th)}
+	switch i := cs[pick].offer; {
+	case i >= 0:
+		best := &s.Offers[i]
 		d.Calls = []Call{{Tool: best.Tool, Args: best.Args, Writer: best.Writer}}
 	case attempt != "":
 		d.Finish = &Finish{Attempt: attempt}
@@ -126,9 +126,9 @@ func (n *Network) general(s *State, th *thought) (Decision, error) {
 }
 
 // reason says what was chosen over what, and the features that speak for it most.
-func (n *Network) reason(cs []candidate, pick int, th *thought) string {
+func (n *Network) reason(s *State, cs []candidate, pick int, th *thought) string {
 	c := &cs[pick]
-	b := c.name(th.said[:0])
+	b := c.name(s, th.said[:0])
 	b = append(b, " scores "...)
 	b = strconv.AppendFloat(b, float64(c.score), 'f', 2, 32)
 	if len(n.w.Layers) == 1 {
@@ -143,7 +143,7 @@ func (n *Network) reason(cs []candidate, pick int, th *thought) string {
 		if pick == 0 {
 			next = &cs[1]
 		}
-		b = next.name(append(b, "; next is "...))
+		b = next.name(s, append(b, "; next is "...))
 		b = strconv.AppendFloat(append(b, " with "...), float64(next.score), 'f', 2, 32)
 	}
 	th.said = b
@@ -187,16 +187,21 @@ func (n *Network) parts(b []byte, c *candidate) []byte {
 }
 
 // name appends what a candidate is.
-func (c *candidate) name(b []byte) []byte {
+func (c *candidate) name(s *State, b []byte) []byte {
 	switch {
-	case c.offer == nil && c.f[general.GiveUp] != 0:
+	case c.offer < 0 && c.f[general.GiveUp] != 0:
 		return append(b, "to give up"...)
-	case c.offer == nil:
+	case c.offer < 0:
 		return append(b, "to finish"...)
 	}
-	b = append(b, c.offer.Tool...)
-	if c.offer.Choice != "" {
-		b = append(append(b, " by "...), c.offer.Choice...)
+	return s.Offers[c.offer].name(b)
+}
+
+// name appends the tool of an offer and who does it, or writes its arguments.
+func (o *Offer) name(b []byte) []byte {
+	b = append(b, o.Tool...)
+	if by := o.Choice + o.Writer; by != "" { // it has one of them at most
+		b = append(append(b, " by "...), by...)
 	}
 	return b
 }
@@ -235,7 +240,7 @@ type explorer struct {
 }
 
 // pick draws a candidate.
-func (x *explorer) pick(s *State, cs []candidate) int {
+func (x *explorer) pick(cs []candidate) int {
 	sum, top := 0.0, float64(cs[0].score)
 	chance := func(c *candidate) float64 { return math.Exp((float64(c.score) - top) / x.temperature) }
 	for i := range cs {
@@ -252,12 +257,7 @@ func (x *explorer) pick(s *State, cs []candidate) int {
 	if x.record != nil {
 		c := Choice{Picked: pick, Logprob: math.Log(chance(&cs[pick]) / sum)}
 		for i := range cs {
-			c.Candidates, c.Offers = append(c.Candidates, slices.Clone(cs[i].f[:])), append(c.Offers, -1)
-			for k := range s.Offers {
-				if &s.Offers[k] == cs[i].offer {
-					c.Offers[i] = k
-				}
-			}
+			c.Candidates, c.Offers = append(c.Candidates, slices.Clone(cs[i].f[:])), append(c.Offers, cs[i].offer)
 		}
 		x.record(c)
 	}

@@ -21,15 +21,23 @@ type scene struct {
 	words    map[uint32]bool // hashes of the task's words
 	own      []uint32        // of a tool's
 	needs    general.Needs
-	kinds    []general.Kind // by tool of the state
+	tools    []seenTool // in the order of State.Tools
 	docs     int
 	runs     int
 	attempts int
-	experts  int       // that have answered
-	unmet    float32   // the most that a call on offer would serve
-	rivals   []float32 // by tool of the state: how well it matches the task
-	matches  []float32 // the same, but 0 if it was called, or is not on offer
-	bidden   []float32 // by tool of the state: how much more than any other it matches
+	experts  int     // that have answered
+	unmet    float32 // the most that a call on offer would serve
+}
+
+// seenTool is what a tool is to the task.
+type seenTool struct {
+	kind   general.Kind
+	rival  float32 // how well its words match the task's
+	match  float32 // the same, but 0 if it was called, or is not on offer
+	bidden float32 // how much more than any other it matches, or 0 as match
+	dead   bool    // it is not worth another try
+	serves float32 // how much of what the task needs and has not got it is for
+	idle   float32 // how much it is for something else
 }
 
 // look reads the task and the tools.
@@ -41,10 +49,6 @@ func (th *thought) look(w *general.Weights, s *State) {
 	clear(sc.words)
 	eachWord(general.Cut(s.Prompt), func(h uint32) { sc.words[h] = true })
 	sc.needs = w.Reading.OfTask(s.Prompt, &th.hasher)
-	sc.kinds = sc.kinds[:0]
-	for i := range s.Tools {
-		sc.kinds = append(sc.kinds, w.Reading.OfTool(s.Tools[i].Name+" "+s.Tools[i].Description, &th.hasher))
-	}
 	sc.docs, sc.runs, sc.attempts = s.Work.Len()
 	for _, a := range s.Work.Attempts() {
 		if strings.TrimSpace(a.Text) == "" {
@@ -58,38 +62,55 @@ func (th *thought) look(w *general.Weights, s *State) {
 			sc.experts++
 		}
 	}
+	sc.tools = sc.tools[:0]
+	for i := range s.Tools {
+		t := &s.Tools[i]
+		sc.tools = append(sc.tools, seenTool{kind: w.Reading.OfTool(t.Name+" "+t.Description, &th.hasher), rival: sc.match(t), dead: failing(s, t.Name)})
+	}
+	for i := range sc.tools {
+		sc.place(s, i)
+	}
 	sc.unmet = 0
-	sc.matchAll(s)
 	for i := range s.Offers {
-		o := &s.Offers[i]
-		if o.Effects&tools.Answers == 0 {
-			serves, _ := sc.serves(s, o)
-			sc.unmet = max(sc.unmet, serves)
+		if o := &s.Offers[i]; o.Effects&tools.Answers == 0 {
+			sc.unmet = max(sc.unmet, sc.of(s, o).serves)
 		}
 	}
 }
 
-// matchAll compares the task's words with those of each tool.
-func (sc *scene) matchAll(s *State) {
-	sc.matches, sc.bidden = sc.matches[:0], sc.bidden[:0]
-	for k := range s.Tools {
-		sc.matches = append(sc.matches, sc.match(&s.Tools[k]))
-	}
-	for k, m := range sc.matches {
-		for j, other := range sc.matches {
-			if j != k {
-				m = min(m, sc.matches[k]-other)
+// place says what a tool is beside the others, and to what the task needs: what
+// finds or computes by its kind, other tools by the words that they share with the
+// task.
+func (sc *scene) place(s *State, i int) {
+	t, name := &sc.tools[i], s.Tools[i].Name
+	if !t.dead && !worked(s, name) && slices.ContainsFunc(s.Offers, func(o Offer) bool { return o.Tool == name }) {
+		t.match, t.bidden = t.rival, t.rival
+		for j := range sc.tools {
+			if j != i {
+				t.bidden = max(min(t.bidden, t.rival-sc.tools[j].rival), 0)
 			}
 		}
-		sc.bidden = append(sc.bidden, max(m, 0))
 	}
-	sc.rivals = append(sc.rivals[:0], sc.matches...)
-	for k := range s.Tools {
-		name := s.Tools[k].Name
-		if called(s, name) || !slices.ContainsFunc(s.Offers, func(o Offer) bool { return o.Tool == name }) {
-			sc.matches[k], sc.bidden[k] = 0, 0
+	find, compute := t.kind[general.Finds]*sc.needs[general.LookUp], t.kind[general.Computes]*sc.needs[general.Compute]
+	if sc.docs > 0 || t.dead {
+		find = 0
+	}
+	if sc.runs > 0 || t.dead {
+		compute = 0
+	}
+	other := t.kind[general.Other] * (1 - min(2*t.rival, 1))
+	t.serves, t.idle = max(find, compute), t.kind[general.Finds]+t.kind[general.Computes]-find-compute+other
+}
+
+// of is the tool of an offer; nothing is known of one that the state does not
+// describe.
+func (sc *scene) of(s *State, o *Offer) *seenTool {
+	for i := range sc.tools {
+		if s.Tools[i].Name == o.Tool {
+			return &sc.tools[i]
 		}
 	}
+	return new(seenTool)
 }
 
 // told counts the calls that worked and left nothing in the workspace: tools of
@@ -117,9 +138,8 @@ func effects(s *State, tool string) tools.Effects {
 	return 0
 }
 
-// called reports whether a tool has been called and need not be again: it
-// worked, or it failed.
-func called(s *State, tool string) bool {
+// worked reports whether a call of a tool has.
+func worked(s *State, tool string) bool {
 	for i := range s.Turns {
 		for j := range s.Turns[i].Done {
 			if d := &s.Turns[i].Done[j]; d.Call.Tool == tool && d.Err == nil {
@@ -127,7 +147,7 @@ func called(s *State, tool string) bool {
 			}
 		}
 	}
-	return failing(s, tool)
+	return false
 }
 
 // failing reports whether a tool is not worth another try: it failed twice, or
@@ -146,31 +166,6 @@ func failing(s *State, tool string) bool {
 		}
 	}
 	return n > 1 || ran && effects(s, tool)&(tools.ReadOnly|tools.Idempotent) == 0
-}
-
-// serves is how much of what the task needs and has not got an offer's tool is
-// for, and how much it is for something else: what finds or computes by its kind,
-// other tools by the words that they share with the task.
-func (sc *scene) serves(s *State, o *Offer) (serves, idle float32) {
-	for i := range sc.kinds {
-		if s.Tools[i].Name != o.Tool {
-			continue
-		}
-		k := sc.kinds[i]
-		find, compute := k[general.Finds]*sc.needs[general.LookUp], k[general.Computes]*sc.needs[general.Compute]
-		if sc.docs > 0 {
-			find = 0
-		}
-		if sc.runs > 0 {
-			compute = 0
-		}
-		if failing(s, o.Tool) {
-			find, compute = 0, 0
-		}
-		other := k[general.Other] * (1 - min(2*sc.rivals[i], 1))
-		return max(find, compute), k[general.Finds] + k[general.Computes] - find - compute + other
-	}
-	return 0, 0
 }
 
 // describeOffer fills in the features of an offer.
@@ -192,31 +187,33 @@ func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
 	default:
 		f[general.AnswersBlind] = 1
 	}
-	for i, m := range sc.matches {
-		if s.Tools[i].Name == o.Tool {
-			f[general.Match] = m
-			if o.Effects&tools.ReadOnly == 0 {
-				f[general.Effects], f[general.Bidden] = 1, sc.bidden[i]
-			}
-		} else {
-			if o.Effects&tools.ReadOnly == 0 { // what the task is about may be done already
-				m = sc.rivals[i]
-			}
-			f[general.Rival] = max(f[general.Rival], m)
+	t := sc.of(s, o)
+	f[general.Match] = t.match
+	if o.Effects&tools.ReadOnly == 0 {
+		f[general.Effects], f[general.Bidden] = 1, t.bidden
+	}
+	for i := range sc.tools {
+		other := &sc.tools[i]
+		if other == t {
+			continue
 		}
+		m := other.match
+		if o.Effects&tools.ReadOnly == 0 { // what the task is about may be done already
+			m = other.rival
+		}
+		f[general.Rival] = max(f[general.Rival], m)
 	}
 	if answers {
 		f[general.Unmet] = sc.unmet
 	} else {
-		serves, idle := sc.serves(s, o)
-		f[general.Serves], f[general.Idle] = serves*(1-f[general.Rival]), idle
+		f[general.Serves], f[general.Idle] = t.serves*(1-f[general.Rival]), t.idle
 	}
 	if answers && o.Choice == "" && o.Writer == "" {
 		f[general.Exact] = 1
 	}
 	again, same, failed := history(s, o)
 	f[general.Again], f[general.SameTool], f[general.Failed] = half(again), half(same), half(failed)
-	if failing(s, o.Tool) && o.Choice == "" {
+	if t.dead && o.Choice == "" {
 		f[general.Dead] = 1
 	}
 	if o.Writer != "" {

@@ -165,9 +165,7 @@ func (n *Network) Domains() []string { return slices.Clone(n.h.Domains) }
 // Facts says where the weights come from, and what is known of their training.
 func (n *Network) Facts() map[string]string {
 	f := map[string]string{"about": n.h.About, "version": n.h.Version, "general.about": n.w.About, "general.version": n.w.Version}
-	for k, v := range n.h.Facts {
-		f[k] = v
-	}
+	maps.Copy(f, n.h.Facts)
 	for k, v := range n.w.Facts {
 		f["general."+k] = v
 	}
@@ -244,7 +242,7 @@ func (th *thought) choose() (best int, value float32) {
 
 // why says what speaks for asking an expert.
 func (th *thought) why(o *Offer, i int, value float32) string {
-	b := append(append(append(th.said[:0], o.Tool...), " by "...), o.Choice...)
+	b := o.name(th.said[:0])
 	th.said = th.because(append(b, ": "...), i, value)
 	return string(th.said)
 }

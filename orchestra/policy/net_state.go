@@ -49,8 +49,6 @@ func isExpert(o *Offer) bool { return o.Effects&tools.Answers != 0 && o.Choice !
 // think works out what each answer and each expert is worth.
 func (n *Network) think(s *State, th *thought) error {
 	t := &th.task
-	n.n.Read(t, th.hasher.Features(s.Prompt, n.n.IDF))
-	t.Options, t.Length, t.Digits = th.hasher.Options, th.hasher.Length, th.hasher.Digits
 	t.Experts, t.Answers, t.Lambda = t.Experts[:0], 0, 0
 	th.down, th.offers, th.names, th.aliases, th.toolOf = th.down[:0], th.offers[:0], th.names[:0], th.aliases[:0], th.toolOf[:0]
 	th.answers, th.attempts, th.first, th.prose = th.answers[:0], th.attempts[:0], -1, -1
@@ -61,6 +59,8 @@ func (n *Network) think(s *State, th *thought) error {
 	if len(t.Experts) == 0 {
 		return nil
 	}
+	n.n.Read(t, th.hasher.Features(s.Prompt, n.n.IDF))
+	t.Options, t.Length, t.Digits = th.hasher.Options, th.hasher.Length, th.hasher.Digits
 	th.history(s)
 	n.n.Begin(t)
 	n.prefer(s, th)

@@ -206,14 +206,11 @@ func GRPO(ctx context.Context, start *General, tasks Tasks, opts ...GRPOOption) 
 
 // policy is the policy as it is now.
 func (t *tuner) policy() (*policy.Network, error) {
-	if t.s.grpo.base == nil {
-		return (&General{t.w}).Policy()
-	}
 	var b bytes.Buffer
 	if err := (&General{t.w}).Write(&b); err != nil {
 		return nil, err
 	}
-	return t.s.grpo.base.With(policy.WithGeneral(&b))
+	return t.base.With(policy.WithGeneral(&b))
 }
 
 // maxRollouts bounds those of one step.
@@ -223,7 +220,8 @@ const maxRollouts = 1 << 20
 type tuner struct {
 	s      *settings
 	tasks  Tasks
-	n      int // of the tasks
+	n      int             // of the tasks
+	base   *policy.Network // with other general weights
 	start  *general.Weights
 	w      *general.Weights
 	adam   *fit.Adam
@@ -240,7 +238,14 @@ func newTuner(s *settings, start *General, tasks Tasks, stream uint64) (*tuner, 
 			return nil, err
 		}
 	}
-	t := &tuner{s: s, tasks: tasks, n: tasks.Len(), start: start.w, source: rand.NewPCG(s.fit.Seed, stream)}
+	base := s.grpo.base
+	if base == nil {
+		var err error
+		if base, err = policy.Learned(); err != nil {
+			return nil, err
+		}
+	}
+	t := &tuner{s: s, tasks: tasks, n: tasks.Len(), base: base, start: start.w, source: rand.NewPCG(s.fit.Seed, stream)}
 	switch {
 	case t.start == nil:
 		return nil, fmt.Errorf("%w: the zero General has no weights: take one from ReadGeneral, or pass nil", ErrTrain)

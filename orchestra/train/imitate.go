@@ -24,8 +24,8 @@ const (
 // watched; in later ones the learner plays and the teacher says what it would have
 // done, so that the learner also sees what its own mistakes lead to. What the
 // teacher does that the embedded policy cannot (write arguments, call two tools at
-// once) is not learned. A teacher gives up by policy.ErrNothingLeft. start is where it begins; nil is the policy that ships with
-// the module.
+// once) is not learned. A teacher gives up by policy.ErrNothingLeft. start is where
+// it begins; nil is the policy that ships with the module.
 //
 // All tasks are played four times, and the teacher is asked in every turn of each:
 // a teacher that is a model costs that much, within the meter of each run, and

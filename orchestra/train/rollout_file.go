@@ -184,6 +184,7 @@ type rolloutFields Rollout
 // list reads a list of at most maxEntries.
 type list[T any] []T
 
+// UnmarshalJSON reads entry by entry, and no more than are allowed.
 func (l *list[T]) UnmarshalJSON(b []byte) error {
 	*l = nil
 	if string(b) == "null" {
@@ -210,6 +211,7 @@ func (l *list[T]) UnmarshalJSON(b []byte) error {
 // turn reads a turn, whose lists are bounded.
 type turn RolloutTurn
 
+// UnmarshalJSON reads the fields of a RolloutTurn.
 func (t *turn) UnmarshalJSON(b []byte) error {
 	type fields turn
 	var in struct {

@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -250,4 +251,19 @@ func TestOrchestratorDecidesAsTheEvaluatorOnMMLUPro(t *testing.T) {
 	few := *fit
 	few.Rows = fit.Rows[:600]
 	sameDecisions(t, val, fitted(t, &few, train.Bound()), nil, 200)
+}
+
+// The network in the module is what training makes, to the bit.
+func TestTheShippedNetworkOnMMLUPro(t *testing.T) {
+	long(t)
+	fit, _ := recorded(t)
+	w := learn(t, fit, train.WithVersion("learned-1"),
+		train.WithAbout("The answers are those that TIGER-AI-Lab/MMLU-Pro recorded (eval_results at f418b11, Apache-2.0); the weights are numbers only."))
+	want, err := os.ReadFile("../policy/network.net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(written(t, w), want) {
+		t.Error("it makes another file than orchestra/policy/network.net")
+	}
 }

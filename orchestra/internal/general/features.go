@@ -1,8 +1,8 @@
 package general
 
 // The feature vector, version 2. Every candidate (an offer, or to finish with
-// the best attempt) is described by these numbers and nothing else: no name of a
-// tool or model is a feature. Most lie in 0 to 1.
+// the best attempt) is described by these numbers and nothing else; of the names of
+// tools they hold what the words say, of those of models nothing. Most lie in 0 to 1.
 const (
 	Call         = iota // a call
 	Finish              // finish with the best attempt

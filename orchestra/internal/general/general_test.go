@@ -136,7 +136,7 @@ func FuzzRead(f *testing.F) {
 		}
 		var x Features
 		if s := w.Score(&x); s != s {
-			t.Skip() // finite weights can still sum to no number
+			t.Fatal("the weights that were accepted score no number")
 		}
 		if err := w.Write(&bytes.Buffer{}); err != nil {
 			t.Fatal("what was read cannot be written:", err)

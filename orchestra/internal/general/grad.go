@@ -29,13 +29,9 @@ func New(rng *rand.Rand, hidden ...int) *Weights {
 
 // Zero makes a gradient: weights of the same shape, all 0.
 func (w *Weights) Zero() *Weights {
-	g := &Weights{}
-	for _, l := range w.Layers {
-		n := Layer{Bias: make([]float32, len(l.Bias))}
-		for _, row := range l.Weights {
-			n.Weights = append(n.Weights, make([]float32, len(row)))
-		}
-		g.Layers = append(g.Layers, n)
+	g := w.Clone()
+	for _, p := range g.Params() {
+		clear(p)
 	}
 	return g
 }
@@ -47,17 +43,7 @@ func (w *Weights) Grad(f []float32, d float32, g *Weights) {
 	x := f
 	for i, l := range w.Layers {
 		ins = append(ins, x)
-		for j, row := range l.Weights {
-			sum := l.Bias[j]
-			for k, v := range row {
-				sum += v * x[k]
-			}
-			if i < len(w.Layers)-1 {
-				sum = float32(math.Tanh(float64(sum)))
-			}
-			acts[i][j] = sum
-		}
-		x = acts[i][:len(l.Weights)]
+		x = l.forward(x, acts[i][:], i < len(w.Layers)-1)
 	}
 	back := []float32{d}
 	for i := len(w.Layers) - 1; i >= 0; i-- {

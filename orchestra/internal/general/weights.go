@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 )
@@ -130,17 +131,7 @@ func (w *Weights) Score(f *Features) float32 {
 	x := f[:]
 	y := &a
 	for i, l := range w.Layers {
-		for j, row := range l.Weights {
-			sum := l.Bias[j]
-			for k, v := range row {
-				sum += v * x[k]
-			}
-			if i < len(w.Layers)-1 {
-				sum = float32(math.Tanh(float64(sum)))
-			}
-			y[j] = sum
-		}
-		x = y[:len(l.Weights)]
+		x = l.forward(x, y[:], i < len(w.Layers)-1)
 		if y == &a {
 			y = &b
 		} else {
@@ -150,13 +141,26 @@ func (w *Weights) Score(f *Features) float32 {
 	return x[0]
 }
 
+// forward writes the outputs of a layer for x into y, and returns them.
+func (l *Layer) forward(x, y []float32, squash bool) []float32 {
+	for j, row := range l.Weights {
+		sum := l.Bias[j]
+		for k, v := range row {
+			sum += v * x[k]
+		}
+		if squash {
+			sum = float32(math.Tanh(float64(sum)))
+		}
+		y[j] = sum
+	}
+	return y[:len(l.Weights)]
+}
+
 // Clone returns weights that may be changed. The reading is shared.
 func (w *Weights) Clone() *Weights {
 	c := *w
 	c.Facts = map[string]string{}
-	for k, v := range w.Facts {
-		c.Facts[k] = v
-	}
+	maps.Copy(c.Facts, w.Facts)
 	c.Layers = nil
 	for _, l := range w.Layers {
 		n := Layer{Bias: slices.Clone(l.Bias)}

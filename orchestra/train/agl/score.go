@@ -2,8 +2,6 @@ package agl
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/toolorchestra/toolorchestra-go/orchestra"
 	"github.com/toolorchestra/toolorchestra-go/orchestra/train"
@@ -47,47 +45,34 @@ func (r *run) score(b *batch, members []Rollout, plays []one) *Group {
 	return g
 }
 
-// reward makes rewards of what a group's rollouts came to.
+// reward makes rewards of what a group's rollouts came to. Of those that failed
+// nothing is taken as known: a crash must not move what is cheap or quick.
 func (g *Group) reward(f train.Formula, minStd float64) error {
-	var first *train.Rollout
+	rows := make([]*train.Rollout, len(g.Members))
+	played := 0
 	for i := range g.Members {
 		m := &g.Members[i]
-		switch {
-		case m.Row == nil || m.State == Failed: // it may have crashed before it knew them
-		case first == nil:
-			first = m.Row
-		case !maps.Equal(m.Row.Prefer, first.Prefer):
-			return fmt.Errorf("agl: %s and %s were played with different preferences: rollouts of one group play one task", first.ID, m.ID)
+		if rows[i] = m.Row; m.State == Failed {
+			rows[i] = &train.Rollout{ID: m.ID, Failed: m.Failed}
+		} else {
+			played++
 		}
 	}
-	if first == nil { // all crashed: the rewards stay 0
+	if played == 0 { // the rewards stay 0
 		g.Flat = true
 		return nil
 	}
-	want := first.Vector()
-	names := slices.Sorted(maps.Keys(want.Use))
-	metrics := make([]train.Metrics, len(g.Members))
-	for i := range g.Members {
-		if m := &g.Members[i]; m.State == Failed { // what it came to must not move what is cheap or quick
-			metrics[i] = first.Metrics(names)
-			metrics[i].Failed = m.Failed
-		} else {
-			metrics[i] = m.Row.Metrics(names)
-		}
+	if err := train.Score(rows, train.GroupFormula(f), train.GroupMinStd(minStd)); err != nil {
+		return fmt.Errorf("agl: %w", err)
 	}
-	rewards, err := train.Rewards(metrics, want.Weights(names), f)
-	if err != nil {
-		return err
-	}
-	advantages, drops := train.Advantages(rewards, train.Advantage{}), train.Filter(metrics, rewards, minStd)
 	sum := 0.0
-	for i := range g.Members {
+	for i, r := range rows {
 		m := &g.Members[i]
-		m.Reward = rewards[i]
-		sum += rewards[i]
-		g.Flat = g.Flat || drops[i] == train.Flat
+		m.Reward = r.Reward
+		sum += r.Reward
+		g.Flat = g.Flat || r.Dropped == train.Flat
 		if m.Row != nil {
-			m.Row.Reward, m.Row.Advantage, m.Row.Dropped = rewards[i], advantages[i], drops[i]
+			m.Row.Reward, m.Row.Advantage, m.Row.Dropped = r.Reward, r.Advantage, r.Dropped
 		}
 	}
 	for i := range g.Members {
