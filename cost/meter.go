@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -44,7 +43,14 @@ type subUse struct {
 // NewMeter makes the outermost scope. A zero b.USD is DefaultUSD; other zero
 // fields do not bound it. The error is an *InvalidError.
 func NewMeter(name string, b Budget) (*Meter, error) {
-	return newMeter(new(sync.Mutex), nil, name, b)
+	root := new(struct {
+		Meter
+		mutex sync.Mutex
+	})
+	if err := root.init(&root.mutex, nil, name, &b); err != nil {
+		return nil, err
+	}
+	return &root.Meter, nil
 }
 
 // Child makes a scope within m: what it spends, m spends. Zero fields of b do
@@ -56,14 +62,18 @@ func (m *Meter) Child(name string, b Budget) (*Meter, error) {
 	if b.USD.IsZero() {
 		b.USD = NoLimit()
 	}
-	return newMeter(m.mu, m, m.path+"/"+name, b)
-}
-
-func newMeter(mu *sync.Mutex, parent *Meter, path string, b Budget) (*Meter, error) {
-	if err := b.Validate(); err != nil {
+	c := new(Meter)
+	if err := c.init(m.mu, m, m.path+"/"+name, &b); err != nil {
 		return nil, err
 	}
-	m := &Meter{mu: mu, parent: parent, path: path, limit: b.bounds(), allowUnpriced: b.AllowUnpriced}
+	return c, nil
+}
+
+func (m *Meter) init(mu *sync.Mutex, parent *Meter, path string, b *Budget) error {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	m.mu, m.parent, m.path, m.limit, m.allowUnpriced = mu, parent, path, b.bounds(), b.AllowUnpriced
 	if parent != nil {
 		m.byName, m.onTokens, m.onGPUs = parent.byName, parent.onTokens, parent.onGPUs
 	}
@@ -81,7 +91,7 @@ func newMeter(mu *sync.Mutex, parent *Meter, path string, b Budget) (*Meter, err
 		}
 		m.subs[name] = u
 	}
-	return m, nil
+	return nil
 }
 
 // above is the next scope above a byName.
@@ -225,20 +235,6 @@ func (l Ledger) Total() Spend {
 		}
 	}
 	return s
-}
-
-type contextKey struct{}
-
-// NewContext returns a context that carries m: a budget travels like a
-// deadline. Runs and metered models below it spend from m.
-func NewContext(ctx context.Context, m *Meter) context.Context {
-	return context.WithValue(ctx, contextKey{}, m)
-}
-
-// FromContext returns the meter that ctx carries, or nil.
-func FromContext(ctx context.Context) *Meter {
-	m, _ := ctx.Value(contextKey{}).(*Meter)
-	return m
 }
 
 var (

@@ -130,7 +130,7 @@ func meterOfWorkItem(ctx context.Context, questions bool) error {
 		if err != nil {
 			return err
 		}
-		c := cost.NewContext(ctx, h.Meter())
+		c := h.Context(ctx)
 		if questions && (c.Err() != nil || h.Granted().Calls != 1) {
 			return cost.ErrExceeded
 		}

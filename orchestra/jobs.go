@@ -114,7 +114,7 @@ func (r *run) channel(n int) chan *job {
 // was made.
 func (r *run) begin(j *job, done chan<- *job) bool {
 	j.start = time.Now()
-	j.ctx = cost.NewContext(r.ctx, j.hold.Meter())
+	j.ctx = j.hold.Context(r.ctx)
 	if d := j.tool.spec.Timeout; d > 0 {
 		j.ctx, j.cancel = context.WithTimeout(j.ctx, d)
 		j.giveUp = j.start.Add(d + grace)

@@ -301,7 +301,7 @@ func (r *run) decide() (d policy.Decision, usd cost.Amount, start time.Time, err
 				return d, 0, start, r.broken
 			}
 		}
-		ctx = cost.NewContext(r.ctx, hold.Meter())
+		ctx = hold.Context(r.ctx)
 	}
 	defer r.caught("the policy", func() {
 		d, err = policy.Decision{}, errors.New("orchestra: the policy panicked: the log has its stack")
