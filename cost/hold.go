@@ -87,7 +87,10 @@ func (h *Hold) Granted() Spend {
 func (h *Hold) Spent() Spend {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	var s Spend
+	return h.spent()
+}
+
+func (h *Hold) spent() (s Spend) {
 	if h.own != nil {
 		s = h.own.spent
 	}
@@ -249,14 +252,16 @@ func (h *Hold) charge(r *Row) {
 }
 
 // Finish ends a call that has no price of its own: it is counted, what its Meter
-// spent stays spent, the rest is given back, and no row is written.
-func (h *Hold) Finish() {
+// spent stays spent, the rest is given back, and no row is written. It returns
+// what Spent does.
+func (h *Hold) Finish() Spend {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if !h.done {
 		h.abandonOwn()
 		h.end(units{calls: h.granted.calls}, 0)
 	}
+	return h.spent()
 }
 
 // abandonOwn closes the hold's meter and charges calls that are still on their

@@ -314,7 +314,7 @@ func TestHoldsEndInAnyOrder(t *testing.T) {
 		}
 	})
 	t.Run("inner calls end after the outer", func(t *testing.T) {
-		for name, end := range map[string]func(h *cost.Hold){"finish": (*cost.Hold).Finish, "release": (*cost.Hold).Release, "settle": func(h *cost.Hold) { _, _ = h.Settle(used(5)) }} {
+		for name, end := range map[string]func(h *cost.Hold){"finish": func(h *cost.Hold) { h.Finish() }, "release": (*cost.Hold).Release, "settle": func(h *cost.Hold) { _, _ = h.Settle(used(5)) }} {
 			m := meter(t, cost.Budget{USD: cost.Max(micro(100)), PerName: map[string]cost.Sub{"inner": {Calls: 5}}})
 			outer := mustReserve(t, m, est("outer", 30, 30))
 			inner := mustReserve(t, outer.Meter(), est("inner", 20, 20))

@@ -116,7 +116,7 @@ func meterOfWorkItem(ctx context.Context, questions bool) error {
 	one := cost.Estimate{Name: "t", Floor: cost.Spend{Calls: 1}, Worst: cost.Spend{Calls: 1, Tokens: cost.AnyTokens}, Priced: true}
 	for turn := range 6 {
 		if questions {
-			if reserve.Granted() != (cost.Spend{}) || m.Left().USD > limit.USD || m.Spent().USD > 0 {
+			if m.Left().USD > limit.USD || m.Spent().USD > 0 {
 				return cost.ErrExceeded
 			}
 			if err := m.Check(one, nil); err != nil {
@@ -134,8 +134,7 @@ func meterOfWorkItem(ctx context.Context, questions bool) error {
 		if questions && (c.Err() != nil || h.Granted().Calls != 1) {
 			return cost.ErrExceeded
 		}
-		h.Finish()
-		if questions && h.Spent().USD > 0 {
+		if h.Finish().USD > 0 {
 			return cost.ErrExceeded
 		}
 	}

@@ -254,22 +254,18 @@ func (r *run) reserveFor(jobs []*job) []*job {
 
 // settle ends the hold of a job that came back, or that was given up.
 func (r *run) settle(j *job) {
-	s := &j.tool.spec
+	fee := j.tool.spec.Fee
 	switch {
 	case j.given:
 		j.hold.Settle(cost.Usage{}, cost.Price{}, j.out.Err)
-	case j.out.Err != nil && j.out.Err.Kind == tools.BadArguments:
-		j.hold.Finish() // the tool did not run: no fee
-	case s.Fee > 0:
+	case fee > 0 && (j.out.Err == nil || j.out.Err.Kind != tools.BadArguments): // then the tool did not run
 		var failure error
 		if j.out.Err != nil {
 			failure = j.out.Err
 		}
-		j.hold.Settle(cost.Usage{Requests: 1, Known: true}, cost.Price{Request: cost.PerAmount(s.Fee)}, failure)
-	default:
-		j.hold.Finish()
+		j.hold.Settle(cost.Usage{Requests: 1, Known: true}, cost.Price{Request: cost.PerAmount(fee)}, failure)
 	}
-	j.out.USD = j.hold.Spent().USD
+	j.out.USD = j.hold.Finish().USD
 }
 
 // longError is an error whose text was cut to fit into a trajectory.

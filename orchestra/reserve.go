@@ -44,7 +44,7 @@ func (r *run) prepare() error {
 	case err != nil:
 		return &InvalidError{Field: "Task.Budget", Err: err}
 	}
-	r.reserve, r.ready = hold, true
+	r.reserve, r.aside, r.ready = hold, e.Floor, true
 	return nil
 }
 
@@ -182,10 +182,11 @@ func (r *run) setAside(withPolicy bool) {
 		// The last call that could have answered failed. If what is left does not
 		// suffice for another, the run goes on with what it has.
 		r.reserve, _ = r.meter.Reserve(e)
+		r.aside = e.Floor
 		return
 	}
-	if r.reserve.Granted() != e.Floor {
-		_ = r.reserve.Resize(e) // if it does not fit, the old one stays
+	if r.aside != e.Floor && r.reserve.Resize(e) == nil { // if it does not fit, the old one stays
+		r.aside = e.Floor
 	}
 }
 

@@ -26,6 +26,7 @@ type run struct {
 	meter   *cost.Meter
 	metered context.Context // ctx with the meter
 	reserve *cost.Hold      // for an answer; nil once there is an attempt
+	aside   cost.Spend      // what reserve holds
 	ready   bool            // there is a way to an answer, and money for it
 	traj    *Trajectory
 	yield   func(Event) bool // nil: nobody listens
@@ -291,8 +292,7 @@ func (r *run) decide() (d policy.Decision, usd cost.Amount, start time.Time, err
 			return d, 0, start, err
 		}
 		defer func() {
-			hold.Finish()
-			usd = hold.Spent().USD
+			usd = hold.Finish().USD
 			r.setAside(true)
 		}()
 		if held := heldFor(hold, &e); held.USD > 0 || held.Tokens > 0 || held.GPU > 0 {
