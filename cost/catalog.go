@@ -18,6 +18,8 @@ type Catalog struct {
 	providers []*vendor // in the order of the file
 	byID      map[string]*vendor
 	own       map[[2]string]Price // With
+	earlier   *Catalog            // what was listed before an Update; its own is not used
+	until     time.Time           // of earlier
 }
 
 // Source says where a Catalog's prices come from.
@@ -132,10 +134,24 @@ func (c *Catalog) Lookup(provider, model string, at time.Time) (p Price, ok bool
 	if p, ok = c.own[[2]string{provider, model}]; ok {
 		return p, p.Known()
 	}
-	if l := c.entry(provider, model); l != nil {
-		p = l.at(at)
-	}
+	p = c.listed(provider, model, at)
 	return p, p.Known()
+}
+
+// listed is the list's price. One that a name has only since an Update, it had
+// always.
+func (c *Catalog) listed(provider, model string, at time.Time) (p Price) {
+	for ; c != nil; c = c.earlier {
+		if l := c.entry(provider, model); l != nil {
+			if q := l.at(at); q.Known() {
+				p = q
+			}
+		}
+		if !at.Before(c.until) {
+			break
+		}
+	}
+	return p
 }
 
 // entry is what the list has for a provider's model, or nil.

@@ -42,6 +42,15 @@ type catalogFile struct {
 	Schema    string        `json:"schema"`
 	Source    sourceFile    `json:"source"`
 	Providers []*vendorFile `json:"providers"`
+	Earlier   []earlierFile `json:"earlier,omitempty"` // before updates, the latest first
+}
+
+// earlierFile is a list that was updated. In it a provider may be the same as in
+// the list that followed, and so may a model: that is one without a price.
+type earlierFile struct {
+	Until     string        `json:"until"` // a date, or a time in RFC 3339
+	Source    sourceFile    `json:"source"`
+	Providers []*vendorFile `json:"providers"`
 }
 
 type sourceFile struct {
@@ -52,6 +61,7 @@ type sourceFile struct {
 
 type vendorFile struct {
 	ID       string        `json:"id"`
+	Same     bool          `json:"same,omitempty"`
 	Fallback []string      `json:"fallback,omitempty"`
 	Models   []*listedFile `json:"models"`
 }
@@ -112,29 +122,64 @@ func Load(r io.Reader) (*Catalog, error) {
 }
 
 func (f *catalogFile) catalog() (*Catalog, error) {
-	c := &Catalog{source: Source{Name: f.Source.Name, Commit: f.Source.Commit}, byID: make(map[string]*vendor, len(f.Providers))}
+	first, err := readList(f.Source, f.Providers, nil)
+	if err != nil {
+		return nil, err
+	}
+	c := first
+	for i, e := range f.Earlier {
+		where := fmt.Sprintf("earlier[%d]", i)
+		var bad error
+		if c.until, bad = moment(e.Until); bad != nil || c.until.IsZero() {
+			return nil, &CatalogError{Where: where, Err: bad, Fix: "write in until when the list was updated, like 2026-08-21"}
+		}
+		if c.earlier, err = readList(e.Source, e.Providers, c); err != nil {
+			err.Where = where + " " + err.Where
+			return nil, err
+		}
+		c = c.earlier
+	}
+	return first, nil
+}
+
+// readList reads one list; later is the one that followed, or nil.
+func readList(source sourceFile, providers []*vendorFile, later *Catalog) (*Catalog, *CatalogError) {
+	c := &Catalog{source: Source{Name: source.Name, Commit: source.Commit}, byID: make(map[string]*vendor, len(providers))}
 	var err error
-	if c.source.Date, err = moment(f.Source.Date); err != nil {
+	if c.source.Date, err = moment(source.Date); err != nil {
 		return nil, &CatalogError{Where: "source", Err: err, Fix: "write the date like 2026-08-21"}
 	}
-	for _, vf := range f.Providers {
+	for _, vf := range providers {
 		if vf == nil || vf.ID == "" || c.byID[vf.ID] != nil {
 			return nil, &CatalogError{Where: "providers", Fix: "each needs an id of its own"}
 		}
+		var after *vendor
+		if later != nil {
+			after = later.byID[vf.ID]
+		}
+		if vf.Same {
+			if after == nil {
+				return nil, &CatalogError{Where: vf.ID, Fix: "it is said to be the same as in the list that followed, and that has none"}
+			}
+			c.add(after)
+			continue
+		}
 		v := &vendor{id: vf.ID, fallback: vf.Fallback, models: make([]*listed, 0, len(vf.Models)), byID: make(map[string]*listed, len(vf.Models))}
-		c.providers = append(c.providers, v)
-		c.byID[v.id] = v
+		c.add(v)
 		for _, lf := range vf.Models {
 			if lf == nil || lf.ID == "" || v.byID[lf.ID] != nil {
 				return nil, &CatalogError{Where: v.id, Fix: "each model needs an id of its own"}
+			}
+			if after != nil && after.byID[lf.ID] != nil && lf.Price == nil && len(lf.Prices) == 0 {
+				v.add(after.byID[lf.ID])
+				continue
 			}
 			l, err := lf.listed()
 			if err != nil {
 				err.Where = v.id + " " + strconv.Quote(clip(lf.ID, 100)) + err.Where
 				return nil, err
 			}
-			v.models = append(v.models, l)
-			v.byID[l.id] = l
+			v.add(l)
 		}
 	}
 	return c, nil
@@ -226,70 +271,4 @@ func moment(s string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	return t.UTC(), err
-}
-
-func momentText(t time.Time) string {
-	switch {
-	case t.IsZero():
-		return ""
-	case t.Equal(t.UTC().Truncate(24 * time.Hour)):
-		return t.UTC().Format(time.DateOnly)
-	}
-	return t.UTC().Format(time.RFC3339Nano)
-}
-
-// Save writes the list, a model a line, for Load. What With stated is not of the
-// list and is not written.
-func (c *Catalog) Save(w io.Writer) error {
-	var b bytes.Buffer
-	line := func(v any, end string) {
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		_ = e.Encode(v) // strings and decimals: cannot fail
-		b.Truncate(b.Len() - 1)
-		b.WriteString(end)
-	}
-	fmt.Fprintf(&b, "{\"schema\":%q,\n\"source\":", catalogSchema)
-	line(sourceFile{c.source.Name, c.source.Commit, momentText(c.source.Date)}, ",\n\"providers\":[")
-	for i, v := range c.providers {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString("\n{\"id\":")
-		line(v.id, "")
-		if len(v.fallback) > 0 {
-			b.WriteString(`,"fallback":`)
-			line(v.fallback, "")
-		}
-		b.WriteString(`,"models":[`)
-		for j, l := range v.models {
-			if j > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('\n')
-			line(l.file(), "")
-		}
-		b.WriteString("]}")
-	}
-	b.WriteString("]}\n")
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-func (l *listed) file() *listedFile {
-	f := &listedFile{ID: l.id}
-	for _, p := range l.match {
-		f.Match = append(f.Match, string(p.kind)+p.text)
-	}
-	for _, v := range l.versions {
-		vf := versionFile{From: momentText(v.from), Price: v.price}
-		if v.daily {
-			vf.Daily = fmt.Sprintf("%02d:%02d-%02d:%02d", v.start/60, v.start%60, v.end/60, v.end%60)
-		}
-		f.Prices = append(f.Prices, vf)
-	}
-	if len(f.Prices) == 1 && f.Prices[0].From == "" && f.Prices[0].Daily == "" {
-		f.Price, f.Prices = &f.Prices[0].Price, nil
-	}
-	return f
 }

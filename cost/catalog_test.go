@@ -265,6 +265,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(list(`{"id":"m","match":["^m-","~^x$"],"prices":[{"price":{"input":"1","output":"1"}},{"from":"2026-02-01","daily":"22:00-06:00","price":{"input":"2","over":{"above":5,"price":{"input":"3"}},"flex":{"input":"1"}}}]}`)))
 	f.Add([]byte(`[{"id":"p","models":[{"id":"a","match":{"or":[{"equals":"a"},{"starts_with":"a-"}]},"prices":{"input_mtok":{"base":1.5,"tiers":[{"start":200,"price":3}]},"output_mtok":8}}]}]`))
 	f.Add([]byte(`{"schema":"toolorchestra.prices/1","providers":[{"id":"p","fallback":["p","q"],"models":[]}]}`))
+	f.Add([]byte(`{"schema":"toolorchestra.prices/1","providers":[{"id":"p","models":[{"id":"m-1","price":{"input":"1"}}]},{"id":"q","models":[]}],"earlier":[{"until":"2026-03-01","providers":[{"id":"q","same":true},{"id":"p","models":[{"id":"m-1"},{"id":"n","match":["^m"],"price":{"input":"2"}}]}]}]}`))
 	at := time.Date(2026, 2, 1, 23, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := cost.Load(bytes.NewReader(b))

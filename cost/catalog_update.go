@@ -52,114 +52,79 @@ func (e *ChangesError) Error() string {
 
 // Update returns a catalog that has next's prices from the time since on, and
 // c's before, so that what ran earlier is priced as it was. A model that next
-// lacks is unpriced from then on. What With stated to c stays. A name that gets
-// an entry of its own keeps what it cost before; one whose entry does not match it
-// any more, without that, costs at all times what next says.
+// lacks is unpriced from then on; one that was unpriced costs what next says,
+// before as well. What With stated to c stays.
 //
 // Rates that move by more than ten times, become free, or vanish (a missing rate
 // falls back to a dearer one, so a lost discount counts too), and service tiers
 // that are no cheaper any more, are refused with a *ChangesError, unless accept
-// says that they are meant. A nil accept means none.
+// says that they are meant. A nil accept means none. Names are compared, as far as
+// the list says which there are: not those that only a regular expression matches.
 func (c *Catalog) Update(next *Catalog, since time.Time, accept func(Change) bool) (*Catalog, error) {
 	var doubts []Change
-	doubt := func(ch Change) {
-		if accept == nil || !accept(ch) {
-			doubts = append(doubts, ch)
-		}
-	}
-	out := &Catalog{source: next.source, byID: make(map[string]*vendor, len(next.byID)), own: maps.Clone(c.own)}
-	for _, old := range c.providers {
-		v := &vendor{id: old.id, fallback: old.fallback, byID: make(map[string]*listed, len(old.byID))}
-		after := next.byID[old.id]
-		if after == nil {
-			after = &vendor{}
-		} else {
-			v.fallback = after.fallback
-		}
-		for _, l := range after.models { // its order says which entry is first
-			before := c.entry(old.id, l.id) // by whatever way its name was priced
-			if before == nil {
-				v.add(l) // there is no earlier price to keep
-				continue
+	for _, v := range c.providers {
+		c.compare(v, next, since, func(ch Change) {
+			if accept == nil || !accept(ch) {
+				doubts = append(doubts, ch)
 			}
-			v.add(before.updated(l, since))
-			before.compare(v.id, l, since, doubt)
-		}
-		for _, l := range old.models {
-			if after.byID[l.id] != nil {
-				continue
-			}
-			p := l.at(since)
-			if p.Known() {
-				doubt(Change{Provider: v.id, Model: l.id, Why: "vanished"})
-				l = l.ended(since)
-			}
-			v.add(l)
-		}
-		c.resold(old, v, next, since, doubt)
-		out.add(v)
-	}
-	for _, old := range c.providers {
-		c.matched(old, out, since, doubt)
-	}
-	for _, n := range next.providers {
-		if c.byID[n.id] == nil {
-			out.add(n)
-		}
+		})
 	}
 	if len(doubts) > 0 {
 		return nil, &ChangesError{doubts}
 	}
+	out := &Catalog{source: next.source, byID: make(map[string]*vendor, len(next.byID)), own: maps.Clone(c.own), earlier: c, until: since}
+	for _, v := range next.providers {
+		out.add(v.sharing(c.byID[v.id]))
+	}
+	if slices.Equal(out.providers, c.providers) { // nothing has changed
+		out.earlier, out.until = c.earlier, c.until
+	}
 	return out, nil
 }
 
-// resold looks at what a provider had from others, where it resells those of
-// others now. What is priced no more keeps its earlier prices in v.
-func (c *Catalog) resold(old, v *vendor, next *Catalog, since time.Time, doubt func(Change)) {
-	if slices.Equal(old.fallback, v.fallback) {
-		return
-	}
-	for _, id := range old.fallback {
-		w := c.byID[id]
-		if w == nil {
-			continue
+// compare looks at what a provider's names cost.
+func (c *Catalog) compare(v *vendor, next *Catalog, since time.Time, doubt func(Change)) {
+	seen := map[string]bool{}
+	check := func(name string) {
+		if seen[name] {
+			return
 		}
+		seen[name] = true
+		was := c.listed(v.id, name, since)
+		before, now := c.entry(v.id, name), next.entry(v.id, name)
+		switch {
+		case !was.Known():
+		case now == nil:
+			doubt(Change{Provider: v.id, Model: name, Why: "vanished"})
+		default:
+			before.compare(now, since, func(ch Change) {
+				ch.Provider, ch.Model = v.id, name
+				doubt(ch)
+			})
+		}
+	}
+	lists := []*vendor{v}
+	for _, id := range v.fallback {
+		if w := c.byID[id]; w != nil {
+			lists = append(lists, w)
+		}
+	}
+	names := lists
+	if w := next.byID[v.id]; w != nil {
+		names = append(names[:len(lists):len(lists)], w) // they had a price by another entry
+	}
+	for _, w := range names {
 		for _, l := range w.models {
-			if c.entry(old.id, l.id) != l || v.byID[l.id] != nil {
-				continue
-			}
-			was, now := l.at(since), next.entry(old.id, l.id)
-			switch {
-			case !was.Known():
-			case now != nil:
-				l.compare(old.id, now, since, doubt)
-			default:
-				doubt(Change{Provider: old.id, Model: l.id, Why: "vanished"})
-				v.add(l.ended(since))
-			}
+			check(l.id)
 		}
 	}
-}
-
-// matched looks at names that another entry than before has in the new catalog,
-// or none, as far as patterns say which names they match.
-func (c *Catalog) matched(old *vendor, out *Catalog, since time.Time, doubt func(Change)) {
-	for _, l := range old.models {
-		for _, p := range l.match {
-			if p.kind == '~' || old.find(p.text) != l {
-				continue
-			}
-			was, now := l.at(since), out.entry(old.id, p.text)
-			switch {
-			case !was.Known() || now != nil && now.id == l.id:
-			case now == nil:
-				doubt(Change{Provider: old.id, Model: p.text, Why: "vanished"})
-			default:
-				is := now.at(since)
-				compare(&was, &is, "", func(ch Change) {
-					ch.Provider, ch.Model = old.id, p.text
-					doubt(ch)
-				})
+	for _, w := range lists {
+		for _, l := range w.models {
+			for _, p := range l.match {
+				// A part of names is compared like a name, where that entry has it.
+				if p.kind != '~' && c.entry(v.id, p.text) == l && next.entry(v.id, p.text) != next.entry(v.id, l.id) {
+					check(p.text)
+				}
 			}
 		}
 	}
@@ -175,22 +140,21 @@ func (v *vendor) add(l *listed) {
 	v.byID[l.id] = l
 }
 
-// ended is l without a price from since on.
-func (l *listed) ended(since time.Time) *listed {
-	return &listed{id: l.id, match: l.match, versions: append(slices.Clip(l.versions), version{from: since})}
-}
-
-// updated is l with the versions of a newer entry from since on.
-func (l *listed) updated(next *listed, since time.Time) *listed {
-	out := &listed{id: next.id, match: next.match, versions: l.versions}
-	if !l.ends(next.versions, since) {
-		out.versions = slices.Clip(l.versions)
-		for _, v := range next.versions {
-			if v.from.Before(since) {
-				v.from = since
-			}
-			out.versions = append(out.versions, v)
+// sharing is v with the entries of old that are the same, or old if all are: a
+// catalog that is updated every day remains small, and so does its file.
+func (v *vendor) sharing(old *vendor) *vendor {
+	if old == nil {
+		return v
+	}
+	out := &vendor{id: v.id, fallback: v.fallback, byID: make(map[string]*listed, len(v.byID))}
+	for _, l := range v.models {
+		if o := old.byID[l.id]; o != nil && reflect.DeepEqual(o.file(), l.file()) {
+			l = o
 		}
+		out.add(l)
+	}
+	if slices.Equal(out.models, old.models) && slices.Equal(out.fallback, old.fallback) {
+		return old
 	}
 	return out
 }
@@ -215,7 +179,7 @@ func (l *listed) ends(versions []version, since time.Time) bool {
 // compare looks for doubtful changes in the versions of a newer entry that may
 // hold at since or later. Each is compared with what it follows: the last of the
 // same hours before it, or else what holds at since.
-func (l *listed) compare(provider string, next *listed, since time.Time, doubt func(Change)) {
+func (l *listed) compare(next *listed, since time.Time, doubt func(Change)) {
 	if l.ends(next.versions, since) {
 		return
 	}
@@ -228,7 +192,6 @@ func (l *listed) compare(provider string, next *listed, since time.Time, doubt f
 			}
 		}
 		compare(&old, &v.price, "", func(ch Change) {
-			ch.Provider, ch.Model = provider, next.id
 			if !seen[ch] {
 				seen[ch] = true
 				doubt(ch)

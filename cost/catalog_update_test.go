@@ -161,3 +161,55 @@ func ExampleExtract() {
 	fmt.Println(u.Input, u.CacheRead, u.Output, u.Known, err)
 	// Output: 1000 900 200 true <nil>
 }
+
+// A list that is updated every day stays a file that Load reads for years:
+// what an update leaves as it was is in it once.
+func TestDailyUpdatesStaySmall(t *testing.T) {
+	days := 60
+	if testing.Short() {
+		days = 10
+	}
+	plain := func() *cost.Catalog {
+		var b bytes.Buffer
+		if err := cost.DefaultCatalog().Save(&b); err != nil {
+			t.Fatal(err)
+		}
+		old := `"id":"gpt-5-mini"`
+		if !strings.Contains(b.String(), old) {
+			t.Fatal("the list has no gpt-5-mini to change")
+		}
+		c, err := cost.Load(strings.NewReader(strings.Replace(b.String(), old, `"id":"gpt-5-mini-renamed"`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c, lists := cost.DefaultCatalog(), [...]*cost.Catalog{plain(), cost.DefaultCatalog()}
+	size := func() int {
+		var b bytes.Buffer
+		if err := c.Save(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Len()
+	}
+	before, at := size(), day("2026-06-01 00:00")
+	for i := range days {
+		var err error
+		if c, err = c.Update(lists[i%2], at.AddDate(0, 0, i), func(cost.Change) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grown := (size() - before) / days
+	t.Logf("an update adds %d bytes to a file of %d", grown, before)
+	if grown > 8_000 {
+		t.Error("16 MiB would be full within years")
+	}
+	same, err := c.Update(c, at.AddDate(2, 0, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := size()
+	if c = same; size() != n {
+		t.Error("an update without changes adds to the file")
+	}
+}

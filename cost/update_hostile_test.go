@@ -3,6 +3,7 @@ package cost_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,110 @@ func TestLoadRefusesWhatFollowsTheList(t *testing.T) {
 		var bad *cost.CatalogError
 		if _, err := cost.Load(strings.NewReader(`{"schema":"toolorchestra.prices/1","source":{},"providers":[]}` + tail)); !errors.As(err, &bad) {
 			t.Errorf("%s: %v", tail, err)
+		}
+	}
+}
+
+// What ran before an update is priced as it was, by whatever pattern: one that the
+// new list has dropped, moved to another entry, or put an entry before; and still
+// so once the list was saved and read, and updated again. What was unpriced costs
+// what came later.
+func TestUpdateKeepsWhatPatternsMatched(t *testing.T) {
+	first, second := day("2026-06-01 00:00"), day("2026-07-01 00:00")
+	const m = `{"id":"p","models":[{"id":"m","match":["^m-"],"price":{"input":"5"}}]}`
+	for _, x := range []struct{ name, from, to, want string }{
+		{"dropped", m, `{"id":"p","models":[{"id":"m","price":{"input":"5"}}]}`, "$5 unpriced"},
+		{"moved", m, `{"id":"p","models":[{"id":"m","price":{"input":"5"}},{"id":"n","match":["^m-"],"price":{"input":"7"}}]}`, "$5 $7"},
+		{"an entry before it", m, `{"id":"p","models":[{"id":"n","match":["=m-x"],"price":{"input":"7"}},` + m[len(`{"id":"p","models":[`):], "$5 $7"},
+		{"its entry vanished", m, `{"id":"p","models":[{"id":"n","match":["^m-"],"price":{"input":"7"}}]}`, "$5 $7"},
+		{"to the provider that is resold", m + `,{"id":"q","models":[{"id":"m-x","price":{"input":"7"}}]}`, `{"id":"p","fallback":["q"],"models":[]},{"id":"q","models":[{"id":"m-x","price":{"input":"7"}}]}`, "$5 $7"},
+		{"new, so there is no other price", `{"id":"p","models":[{"id":"m","price":{"input":"5"}}]}`, m, "$5 $5"},
+		{"kept", m, m, "$5 $5"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			yes := func(cost.Change) bool { return true }
+			c, err := providers(t, x.from).Update(providers(t, x.to), first, yes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := c.Update(providers(t, m), second, yes) // back to where it was
+			if err != nil {
+				t.Fatal(err)
+			}
+			var file strings.Builder
+			if err := again.Save(&file); err != nil {
+				t.Fatal(err)
+			}
+			read, err := cost.Load(strings.NewReader(file.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, c := range map[string]*cost.Catalog{"once": c, "twice": again, "read": read} {
+				want := x.want
+				if name != "once" {
+					want = strings.Replace(want, "unpriced", "$5", 1)
+				}
+				if got := inputAt(c, "p", "m-x", first.Add(-1)) + " " + inputAt(c, "p", "m-x", first); got != want {
+					t.Errorf("%s: %s, not %s", name, got, want)
+				}
+				if got := inputAt(c, "p", "m-x", second); name != "once" && got != "$5" {
+					t.Errorf("%s: %s after the second update", name, got)
+				}
+			}
+		})
+	}
+}
+
+// Whatever an update changes, what had a price before costs that before.
+func TestUpdateNeverChangesThePast(t *testing.T) {
+	names := []string{"a", "a-x", "a-x-y", "b", "b-x", "B-x"}
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		list := func() *cost.Catalog {
+			var all []string
+			for _, id := range []string{"p", "q"} {
+				fallback := ""
+				if id == "p" && rng.IntN(2) == 0 {
+					fallback = `"fallback":["q"],`
+				}
+				var models []string
+				for _, m := range rng.Perm(5) {
+					if rng.IntN(3) == 0 {
+						continue
+					}
+					match := ""
+					if k := rng.IntN(5); k > 0 {
+						match = fmt.Sprintf(`"match":[%q],`, []string{"", "^a", "$x", "*-x", "=b-x"}[k])
+					}
+					models = append(models, fmt.Sprintf(`{"id":%q,%s"price":{"input":"%d"}}`, names[m], match, 1+rng.IntN(9)))
+				}
+				all = append(all, fmt.Sprintf(`{"id":%q,%s"models":[%s]}`, id, fallback, strings.Join(models, ",")))
+			}
+			return providers(t, strings.Join(all, ","))
+		}
+		c, at := list(), day("2026-06-01 00:00")
+		past := map[string]string{}
+		for range 4 {
+			next, err := c.Update(list(), at, func(cost.Change) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range names {
+				if before := inputAt(c, "p", n, at.Add(-1)); before != "unpriced" {
+					past[n+at.Add(-1).Format(" 2006-01-02T15:04:05.999999999Z")] = before
+				}
+			}
+			for key, before := range past {
+				n, when, _ := strings.Cut(key, " ")
+				then, err := time.Parse(time.RFC3339Nano, when)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if now := inputAt(next, "p", n, then); now != before {
+					t.Fatalf("seed %d: %s cost %s at %v, and %s after the update of %v", seed, n, before, then, now, at)
+				}
+			}
+			c, at = next, at.AddDate(0, 1, 0)
 		}
 	}
 }
