@@ -60,6 +60,10 @@ var chatCounters = []counter{
 	count("prompt_tokens_details.cache_write_tokens", cacheWrite),
 	count("prompt_tokens_details.audio_tokens", inputAudio),
 	count("completion_tokens_details.audio_tokens", outputAudio),
+	count("prompt_tokens_details.image_tokens", inputImage), // OpenRouter, LiteLLM
+	count("prompt_tokens_details.video_tokens", inputVideo),
+	count("completion_tokens_details.image_tokens", outputImage),
+	count("total_tokens"), // Tally.Usage compares it with its parts
 }
 
 var layouts = map[Flavor]layout{

@@ -67,6 +67,8 @@ var otherwise = func() map[string]string {
 		"1016 cerebras chat":   "qwen-3-coder-480b is not in the list that is embedded: unpriced, not guessed",
 		"1017 cerebras chat":   "the same",
 		"1569 openrouter chat": "google/gemini-2.0-flash-exp:free is not in the list that is embedded",
+		"992 google chat":      "the total has 62 tokens of thoughts that the completion leaves out; Google bills them, the source does not see them",
+		"993 google chat":      "the same, 28 tokens",
 	}
 	for _, n := range []string{"214", "215", "260", "265"} {
 		m[n+" azure anthropic"] = "the source does not count Anthropic's web searches at Azure; we charge them"

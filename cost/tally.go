@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -58,6 +59,7 @@ type envelope struct {
 	Meta     json.RawMessage `json:"meta"`     // Cohere's embed
 	Metadata json.RawMessage `json:"metadata"` // Bedrock's stream
 	Groq     json.RawMessage `json:"x_groq"`
+	Delta    json.RawMessage `json:"delta"` // Cohere's message-end
 	Service  json.RawMessage `json:"service_tier"`
 	Output   json.RawMessage `json:"output"` // of responses
 	Data     json.RawMessage `json:"data"`   // of image generation
@@ -75,7 +77,7 @@ func (t *Tally) Add(body []byte) error {
 		return &UsageError{t.Flavor, err}
 	}
 	t.envelope(&e)
-	for _, inner := range [...]json.RawMessage{e.Response, e.Message, e.Meta, e.Metadata, e.Groq} {
+	for _, inner := range [...]json.RawMessage{e.Response, e.Message, e.Meta, e.Metadata, e.Groq, e.Delta} {
 		var i envelope
 		if len(inner) > 0 && inner[0] == '{' && json.Unmarshal(inner, &i) == nil {
 			t.envelope(&i)
@@ -149,6 +151,7 @@ func (t *Tally) Served(service string) {
 // out. What is not an object changes nothing, nor do counts of zero after some
 // that were not: some servers end a stream with an empty usage.
 func (t *Tally) Counts(object []byte) {
+	object = bytes.TrimSpace(object)
 	var m map[string]any
 	d := json.NewDecoder(strings.NewReader(string(object)))
 	d.UseNumber()
@@ -170,6 +173,7 @@ func (t *Tally) Counts(object []byte) {
 	if empty && stated && t.used() {
 		return
 	}
+	t.keepInput(fresh)
 	if t.raw == nil {
 		t.raw = fresh
 	} else {
@@ -184,6 +188,33 @@ func (t *Tally) Counts(object []byte) {
 	}
 	if t.Flavor == Chat {
 		t.charged(m)
+	}
+}
+
+// keepInput drops zeros of the input from fresh where all that it states of the
+// input is zero and a prompt was counted before: no prompt has nothing, but some
+// servers fill in a zero beside the output's count.
+func (t *Tally) keepInput(fresh map[string]int64) {
+	had, stated := false, false
+	all := layouts[t.Flavor].counters
+	for i := range all {
+		if !all[i].counts(input) {
+			continue
+		}
+		n, ok := fresh[all[i].path]
+		if ok && n != 0 {
+			return
+		}
+		stated = stated || ok && i == 0
+		had = had || t.raw[all[i].path] != 0
+	}
+	if !had || !stated {
+		return
+	}
+	for i := range all {
+		if all[i].counts(input) {
+			delete(fresh, all[i].path)
+		}
 	}
 }
 
@@ -209,16 +240,19 @@ func (t *Tally) used() bool {
 	return false
 }
 
-// Usage is what the reply has stated so far; Known, once its input is. Counts are
+// Usage is what the reply has stated so far; Known, once its input is, unless what
+// it says of input or output is negative, which nobody can mean. Counts are
 // as stated, even where they contradict each other: Price.Of sees to that.
 func (t *Tally) Usage() Usage {
 	u := Usage{Service: t.service, Searches: t.searches, Images: t.images}
+	negative := false
 	for i := range layouts[t.Flavor].counters {
 		c := &layouts[t.Flavor].counters[i]
 		n, ok := t.raw[c.path]
 		if !ok {
 			continue
 		}
+		negative = negative || n < 0 && (c.counts(input) || c.counts(output))
 		for _, to := range c.to {
 			p := to(&u)
 			*p = plusSat(*p, n)
@@ -226,7 +260,13 @@ func (t *Tally) Usage() Usage {
 	}
 	// Every flavor's first count is its input: an output alone would make it free.
 	if c := layouts[t.Flavor].counters; len(c) > 0 {
-		u.Known = t.stated(&c[0])
+		u.Known = t.stated(&c[0]) && !negative
+	}
+	// A total above its parts has output that they leave out, such as thoughts.
+	if t.Flavor == Chat {
+		if beside := add(max(u.Input, 0), max(u.Output, 0)); u.Known && t.raw["total_tokens"] > beside {
+			u.Output = add(max(u.Output, 0), t.raw["total_tokens"]-beside)
+		}
 	}
 	if t.Flavor == Anthropic {
 		if _, ok := t.raw["cache_creation_input_tokens"]; ok { // the total of both durations
@@ -279,6 +319,17 @@ func plusSat(a, b int64) int64 {
 		return math.MinInt64
 	}
 	return s
+}
+
+// counts reports whether c is counted in a field of Usage.
+func (c *counter) counts(field func(*Usage) *int64) bool {
+	var u Usage
+	for _, to := range c.to {
+		if to(&u) == field(&u) {
+			return true
+		}
+	}
+	return false
 }
 
 // find reads the first alternative that is a count.

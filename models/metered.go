@@ -148,8 +148,9 @@ func billed(resp *Response, err error, q *Request, cut bool) cost.Usage {
 	case e.Partial != nil && (e.Partial.Usage.Known || e.Partial.Usage.USD != nil):
 		u := e.Partial.Usage
 		u.Requests = max(u.Requests, 1)
-		// A cut stream may have reported its usage before it went on.
-		if cut && u.USD == nil {
+		// A stream that was cut, or that failed before it said why it ends, may have
+		// reported its usage before it went on.
+		if (cut || e.Partial.Finish == "") && u.USD == nil {
 			if seen := delivered(e.Partial, q); seen > u.Output {
 				u.Output, u.Estimated = seen, true
 			}

@@ -57,6 +57,7 @@ func TestMeteredCharges(t *testing.T) {
 		{"an error status", nil, &models.Error{Sent: true, Status: 500}, 0, cost.Measured},
 		{"an error status with usage", nil, &models.Error{Sent: true, Status: 500, Partial: &models.Response{Usage: used}}, cost.Dollars(450e-6), cost.Measured},
 		{"a cut stream with usage", nil, &models.Error{Sent: true, Err: models.ErrTruncated, Partial: &models.Response{Usage: used}}, cost.Dollars(450e-6), cost.Measured},
+		{"a stream with usage that then fails", nil, &models.Error{Sent: true, Err: models.ErrMalformed, Partial: &models.Response{Text: strings.Repeat("word", 30), Usage: cost.Usage{Input: 50, Output: 1, Known: true}}}, cost.Dollars(50e-6 + 30*10e-6), cost.Estimated},
 		{"a cut stream", nil, &models.Error{Sent: true, Err: models.ErrTruncated, Partial: partial}, cost.Dollars((100/4+4+8)*1e-6 + 20*10e-6), cost.Estimated},
 		{"a cut stream before its first piece", nil, &models.Error{Sent: true, Err: models.ErrTruncated, Partial: &models.Response{}}, cost.Dollars((100/4 + 4 + 8) * 1e-6), cost.Estimated},
 		{"no reply", nil, &models.Error{Sent: true, Err: context.DeadlineExceeded}, -1, cost.Reserved},
