@@ -128,7 +128,7 @@ func (c *Client) status(resp *http.Response) models.Error {
 	cause, retry := judge(message, s < 500)
 	switch {
 	case s < 400:
-		e.Err = fmt.Errorf("redirected to %q: set BaseURL to where that leads", resp.Header.Get("Location"))
+		e.Err = wire.Redirected(resp.Header)
 	case cause != nil:
 		e.Err, e.Retryable = cause, retry
 	case s == 404 && structured:

@@ -45,7 +45,7 @@ func TestStatus(t *testing.T) {
 		{"wrong address, plain", 404, "404 page not found", nil, nil, false, 0, "is BaseURL right?"},
 		{"wrong address, HTML", 404, "<html><body>nothing</body></html>", nil, nil, false, 0, "is BaseURL right?"},
 		{"wrong address, method", 405, "405 method not allowed", nil, nil, false, 0, "is BaseURL right?"},
-		{"redirect", 301, "", []string{"Location", "https://new.example/"}, nil, false, 0, `"https://new.example/": set BaseURL`},
+		{"redirect", 301, "", []string{"Location", "https://me:word@new.example/?key=secret"}, nil, false, 0, `"https://new.example/": set BaseURL`},
 		{"sign-in", 401, `{"error":"unauthorized","signin_url":"https://x"}`, nil, errSignIn, false, 0, "ollama signin"},
 		{"forbidden", 403, `{"error":"ollama cloud is disabled"}`, nil, nil, false, 0, "cloud is disabled"},
 		{"our mistake", 400, `{"error":"json: cannot unmarshal bool into Go struct field"}`, nil, nil, false, 0, "cannot unmarshal bool"},

@@ -183,6 +183,8 @@ func finish(said string, refused, calls bool) models.Finish {
 		return models.FinishCalls
 	case said == "content_filter":
 		return models.FinishFilter
+	case said == "model_length", said == "insufficient_system_resource": // Mistral and DeepSeek: the text is cut, too
+		return models.FinishLength
 	case said == "", said == "stop", said == "eos": // Together says eos
 		if calls { // some servers say stop
 			return models.FinishCalls

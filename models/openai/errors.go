@@ -84,7 +84,7 @@ func (m *client) status(resp *http.Response, r *models.Request) models.Error {
 	c := complain(body)
 	switch s := resp.StatusCode; {
 	case s < 400:
-		e.Err = fmt.Errorf("redirected to %q: set BaseURL to where that leads", h.Get("Location"))
+		e.Err = wire.Redirected(h)
 	case (s == 400 || s == 413 || s == 422 || s == 500) && c.overflow():
 		e.Retryable, e.Err = false, m.tooLong(c)
 	case s == 429 && c.quota():

@@ -51,7 +51,7 @@ func TestStatus(t *testing.T) {
 		{"not implemented", 501, "", nil, nil, false, 0, ""},
 		{"gateway", 502, "", nil, nil, true, 0, ""},
 		{"busy", 503, file(t, "error_503.txt"), []string{"Retry-After", "0.5"}, nil, true, 500 * time.Millisecond, "upstream connect error"},
-		{"redirect", 301, "", []string{"Location", "https://new.example/v1/chat/completions"}, nil, false, 0, `"https://new.example/v1/chat/completions": set BaseURL`},
+		{"redirect", 301, "", []string{"Location", "https://me:word@new.example/v1/chat/completions?key=secret"}, nil, false, 0, `"https://new.example/v1/chat/completions": set BaseURL`},
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(tt.name, func(t *testing.T) {

@@ -156,6 +156,7 @@ func TestResponses(t *testing.T) {
 			models.Response{Calls: []models.ToolCall{call("", "f", "{}")}, Finish: models.FinishCalls, Model: "x", Usage: known}},
 		{"no reason", `{"choices":[{"message":{"content":"a"},"finish_reason":null}]}`, false, false, models.Response{Text: "a", Finish: models.FinishStop}},
 		{"filter", `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}`, false, false, models.Response{Finish: models.FinishFilter}},
+		{"a context that is full", `{"choices":[{"message":{"content":"x"},"finish_reason":"model_length"}]}`, false, false, models.Response{Text: "x", Finish: models.FinishLength}},
 		{"another reason", `{"choices":[{"message":{"content":"a"},"finish_reason":"repetition"}]}`, false, false, models.Response{Text: "a", Finish: "repetition"}},
 		{"white space to keep the connection", "\n\n   \n" + plain(`{"content":"a"}`), false, false, models.Response{Text: "a", Finish: models.FinishStop, Model: "x", Usage: known}},
 		{"not quite UTF-8", plain("{\"content\":\"a\xff\"}"), false, false, models.Response{Text: "a\uFFFD", Finish: models.FinishStop, Model: "x", Usage: known}},

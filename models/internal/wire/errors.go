@@ -130,3 +130,14 @@ func Readable(s, secret string) string {
 	}
 	return s
 }
+
+// Redirected is the error of a reply that names another address. That may repeat
+// the key of a base URL, which does not belong into an error's text.
+func Redirected(h http.Header) error {
+	to := "another address"
+	if u, err := url.Parse(h.Get("Location")); err == nil && u.Path+u.Host != "" {
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		to = strconv.Quote(u.String())
+	}
+	return fmt.Errorf("redirected to %s: set BaseURL to where that leads", to)
+}
