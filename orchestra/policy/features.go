@@ -222,8 +222,7 @@ func (th *thought) describeOffer(f *general.Features, s *State, o *Offer) {
 	if left := s.Left.USD; o.Estimate.Mean.USD > 0 {
 		f[general.Cost] = float32(s.Prefer.Cost * math.Sqrt(min(o.Estimate.Mean.USD.Dollars()/max(left.Dollars(), 1e-12), 1)))
 	}
-	// Whole seconds, so that a decision does not hang on the speed of the machine.
-	if left := (s.Left.Time + time.Second - 1).Truncate(time.Second); o.Latency > 0 && left > 0 {
+	if left := roughly(s.Left.Time); o.Latency > 0 && left > 0 {
 		f[general.Latency] = float32(s.Prefer.Latency * math.Sqrt(min(float64(o.Latency)/float64(left), 1)))
 	}
 	th.compare(f, s, o)
@@ -303,4 +302,17 @@ func history(s *State, o *Offer) (again, same, failed int) {
 		}
 	}
 	return again, same, failed
+}
+
+// roughly is the time left, rounded up, so that a decision does not hang on the
+// speed of the machine: a busy one takes seconds for what is done at once elsewhere.
+func roughly(left time.Duration) time.Duration {
+	step := time.Second
+	switch {
+	case left > 5*time.Minute:
+		step = 30 * time.Second
+	case left > time.Minute:
+		step = 5 * time.Second
+	}
+	return (left + step - 1).Truncate(step)
 }

@@ -303,3 +303,27 @@ func TestHostileStatesDoNotPanic(t *testing.T) {
 		}
 	}
 }
+
+// The same run on a busy machine takes the same decisions, for the same reasons.
+func TestDecisionsDoNotHangOnTheMachine(t *testing.T) {
+	s := expertState(models.Info{Name: "m", Latency: 20 * time.Second, Price: cost.Tokens(1, 1)})
+	s.Tools = append(s.Tools, tools.Spec{Name: "look_up", Description: "Looks up articles of an encyclopedia.", Latency: time.Second, Effects: tools.ReadOnly})
+	s.Offers = append(s.Offers, policy.Offer{Tool: "look_up", Args: []byte("{}"), Names: []string{"look_up"}, Latency: time.Second, Effects: tools.ReadOnly})
+	s.Prefer.Latency = 0.5
+	why := func(left time.Duration) string {
+		s.Left.Time = left
+		d, err := policy.Embedded().Decide(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Reasoning
+	}
+	for _, limit := range []time.Duration{10 * time.Minute, 5 * time.Minute, 90 * time.Second} {
+		if late := why(limit - 4*time.Second); late != why(limit) {
+			t.Errorf("4 s after the start of %v: %s, and at once %s", limit, late, why(limit))
+		}
+	}
+	if why(10*time.Minute) == why(time.Minute) {
+		t.Error("the time left makes no difference")
+	}
+}
