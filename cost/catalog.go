@@ -134,24 +134,26 @@ func (c *Catalog) Lookup(provider, model string, at time.Time) (p Price, ok bool
 	if p, ok = c.own[[2]string{provider, model}]; ok {
 		return p, p.Known()
 	}
-	p = c.listed(provider, model, at)
+	if l := c.priced(provider, model, at); l != nil {
+		p = l.at(at)
+	}
 	return p, p.Known()
 }
 
-// listed is the list's price. One that a name has only since an Update, it had
-// always.
-func (c *Catalog) listed(provider, model string, at time.Time) (p Price) {
+// priced is the entry that has a name's price at a time, or nil. A price that a name
+// has only since an Update, it had always.
+func (c *Catalog) priced(provider, model string, at time.Time) (priced *listed) {
 	for ; c != nil; c = c.earlier {
 		if l := c.entry(provider, model); l != nil {
-			if q := l.at(at); q.Known() {
-				p = q
+			if p := l.at(at); p.Known() {
+				priced = l
 			}
 		}
 		if !at.Before(c.until) {
 			break
 		}
 	}
-	return p
+	return priced
 }
 
 // entry is what the list has for a provider's model, or nil.

@@ -39,18 +39,21 @@ func (e *CatalogError) Error() string {
 func (e *CatalogError) Unwrap() error { return e.Err }
 
 type catalogFile struct {
-	Schema    string        `json:"schema"`
+	Schema string `json:"schema"`
+	listFile
+	Earlier []earlierFile `json:"earlier,omitempty"` // before updates, the latest first
+}
+
+type listFile struct {
 	Source    sourceFile    `json:"source"`
 	Providers []*vendorFile `json:"providers"`
-	Earlier   []earlierFile `json:"earlier,omitempty"` // before updates, the latest first
 }
 
 // earlierFile is a list that was updated. In it a provider may be the same as in
 // the list that followed, and so may a model: that is one without a price.
 type earlierFile struct {
-	Until     string        `json:"until"` // a date, or a time in RFC 3339
-	Source    sourceFile    `json:"source"`
-	Providers []*vendorFile `json:"providers"`
+	Until string `json:"until"` // a date, or a time in RFC 3339
+	listFile
 }
 
 type sourceFile struct {
@@ -122,7 +125,7 @@ func Load(r io.Reader) (*Catalog, error) {
 }
 
 func (f *catalogFile) catalog() (*Catalog, error) {
-	first, err := readList(f.Source, f.Providers, nil)
+	first, err := f.read(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func (f *catalogFile) catalog() (*Catalog, error) {
 		if c.until, bad = moment(e.Until); bad != nil || c.until.IsZero() {
 			return nil, &CatalogError{Where: where, Err: bad, Fix: "write in until when the list was updated, like 2026-08-21"}
 		}
-		if c.earlier, err = readList(e.Source, e.Providers, c); err != nil {
+		if c.earlier, err = e.read(c); err != nil {
 			err.Where = where + " " + err.Where
 			return nil, err
 		}
@@ -142,14 +145,14 @@ func (f *catalogFile) catalog() (*Catalog, error) {
 	return first, nil
 }
 
-// readList reads one list; later is the one that followed, or nil.
-func readList(source sourceFile, providers []*vendorFile, later *Catalog) (*Catalog, *CatalogError) {
-	c := &Catalog{source: Source{Name: source.Name, Commit: source.Commit}, byID: make(map[string]*vendor, len(providers))}
+// read reads one list; later is the one that followed, or nil.
+func (f *listFile) read(later *Catalog) (*Catalog, *CatalogError) {
+	c := &Catalog{source: Source{Name: f.Source.Name, Commit: f.Source.Commit}, byID: make(map[string]*vendor, len(f.Providers))}
 	var err error
-	if c.source.Date, err = moment(source.Date); err != nil {
+	if c.source.Date, err = moment(f.Source.Date); err != nil {
 		return nil, &CatalogError{Where: "source", Err: err, Fix: "write the date like 2026-08-21"}
 	}
-	for _, vf := range providers {
+	for _, vf := range f.Providers {
 		if vf == nil || vf.ID == "" || c.byID[vf.ID] != nil {
 			return nil, &CatalogError{Where: "providers", Fix: "each needs an id of its own"}
 		}

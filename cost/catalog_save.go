@@ -31,7 +31,7 @@ func (c *Catalog) Save(w io.Writer) error {
 	}
 	b.WriteString("}\n")
 	if b.Len() > maxCatalog {
-		return &CatalogError{Fix: "with what was listed before its updates it is longer than the 16 MiB that Load reads: save the newest list alone, and keep the earlier file"}
+		return &CatalogError{Fix: "with what was listed before its updates it is longer than the 16 MiB that Load reads: save the list that Update was given, and keep the file there is for what ran before"}
 	}
 	_, err := w.Write(b.Bytes())
 	return err

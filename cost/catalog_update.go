@@ -90,10 +90,9 @@ func (c *Catalog) compare(v *vendor, next *Catalog, since time.Time, doubt func(
 			return
 		}
 		seen[name] = true
-		was := c.listed(v.id, name, since)
-		before, now := c.entry(v.id, name), next.entry(v.id, name)
+		before, now := c.priced(v.id, name, since), next.entry(v.id, name)
 		switch {
-		case !was.Known():
+		case before == nil:
 		case now == nil:
 			doubt(Change{Provider: v.id, Model: name, Why: "vanished"})
 		default:

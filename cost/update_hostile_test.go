@@ -229,3 +229,27 @@ func TestUpdateNeverChangesThePast(t *testing.T) {
 		}
 	}
 }
+
+// An update may be of a time before an earlier one: it is compared with what held
+// then.
+func TestUpdateOfAnEarlierTime(t *testing.T) {
+	const m = `{"id":"p","models":[{"id":"m","match":["^m-"],"price":{"input":"5"}},{"id":"n","price":{"input":"1"}}]}`
+	none := `{"id":"p","models":[{"id":"n","price":{"input":"1"}}]}`
+	yes := func(cost.Change) bool { return true }
+	c, err := providers(t, m).Update(providers(t, none), day("2026-06-01 00:00"), yes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := strings.Replace(m, `"input":"5"`, `"input":"0"`, 1)
+	var e *cost.ChangesError
+	if _, err := c.Update(providers(t, free), day("2026-05-01 00:00"), nil); !errors.As(err, &e) || !strings.Contains(err.Error(), `p "m" Input became free ($5 to $0)`) {
+		t.Error(err)
+	}
+	d, err := c.Update(providers(t, free), day("2026-05-01 00:00"), yes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before, after := inputAt(d, "p", "m-x", day("2026-04-30 00:00")), inputAt(d, "p", "m-x", day("2026-05-01 00:00")); before != "$5" || after != "$0" {
+		t.Errorf("%s before and %s after", before, after)
+	}
+}

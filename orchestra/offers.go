@@ -198,12 +198,15 @@ func (r *run) refresh(u *unit) {
 	}
 }
 
-// next takes the next of the proposed arguments. What is not JSON is no
-// proposal.
+// next takes the next of the proposed arguments, in the form in which events are
+// written: a policy that compares them with those of earlier calls must know them
+// again after Resume. What is not JSON is no proposal.
 func (u *unit) next() bool {
 	for len(u.more) > 0 {
-		u.offer.Args, u.more = u.more[0], u.more[1:]
-		if json.Valid(u.offer.Args) {
+		given := u.more[0]
+		u.more = u.more[1:]
+		if args, err := json.Marshal(given); err == nil && given != nil { // nil would be null
+			u.offer.Args = args
 			return true
 		}
 	}
